@@ -1,0 +1,1 @@
+"""Compiles schema.yaml into Python, Thrift and C++ bindings; needs neither torch nor the generated code."""

@@ -1,0 +1,178 @@
+"""The resolved schema: what every template, rule and comparison reads.
+
+A model is immutable and complete: each type name has been looked up, each default checked, each missing
+`since` filled in from its type. Nothing in it depends on a target language; those decisions are in `targets`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Version:
+    """A version of PyTorch's export format, such as 8.20 (minor 20, not a decimal fraction)."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place in a schema file; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Kind(enum.Enum):
+    ENUM = "enum"
+    STRUCT = "struct"
+    UNION = "union"
+
+
+class Primitive(enum.Enum):
+    """The scalar types of the format, spelled as in Thrift."""
+
+    BOOL = "bool"
+    I64 = "i64"
+    DOUBLE = "double"
+    STRING = "string"
+    BINARY = "binary"
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitiveType:
+    primitive: Primitive
+
+    def __str__(self) -> str:
+        return self.primitive.value
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType:
+    """A reference to an enum, struct or union of the schema; look the definition up in `Schema.types`."""
+
+    name: str
+    kind: Kind
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ListType:
+    item: TypeRef
+
+    def __str__(self) -> str:
+        return f"list<{self.item}>"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A map with string keys, the only keys that both encodings can hold."""
+
+    value: TypeRef
+
+    def __str__(self) -> str:
+        return f"map<string, {self.value}>"
+
+
+TypeRef = PrimitiveType | NamedType | ListType | MapType
+
+#: A default as schema.yaml spells it. Containers are always empty; an enum's default is its value's name.
+DefaultValue = bool | int | float | str | tuple[()] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A field's default. A field without one (`Field.default is None`) must be given when an object is made."""
+
+    value: DefaultValue
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a struct, or a member of a union."""
+
+    name: str
+    id: int
+    type: TypeRef
+    optional: bool
+    default: Default | None
+    doc: str
+    since: Version | None
+    since_revision: int | None
+    position: Position
+
+    @property
+    def own(self) -> bool:
+        """Whether the field is pt2wire's addition rather than PyTorch's."""
+        return self.since_revision is not None
+
+
+@dataclass(frozen=True, slots=True)
+class EnumValue:
+    """A value of an enum; `torch` and `c10` are the names it maps to there, where it maps to any."""
+
+    name: str
+    value: int
+    doc: str
+    since: Version | None
+    since_revision: int | None
+    torch: str | None
+    c10: str | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class TypeDef:
+    """An enum (has `values`), or a struct or union (has `fields`), in the order of schema.yaml."""
+
+    name: str
+    kind: Kind
+    doc: str
+    since: Version | None
+    since_revision: int | None
+    fields: tuple[Field, ...]
+    values: tuple[EnumValue, ...]
+    reserved_ids: tuple[int, ...]
+    reserved_names: tuple[str, ...]
+    position: Position
+
+    @property
+    def own(self) -> bool:
+        """Whether the type is pt2wire's addition rather than PyTorch's."""
+        return self.since_revision is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One line of the version log."""
+
+    version: Version
+    torch: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A whole schema. `types` keeps the order of the file; `ordered` is the by-value order for C++."""
+
+    name: str
+    version: Version
+    oldest_version: Version
+    revision: int
+    treespec_version: int
+    log: tuple[Release, ...]
+    types: dict[str, TypeDef]
+    ordered: tuple[TypeDef, ...]
+    digest: str

@@ -1,0 +1,40 @@
+"""The exceptions of pt2wire: one family, each saying where, what was expected, what was there, what to do."""
+
+from __future__ import annotations
+
+
+class Pt2WireError(Exception):
+    """Base of every error about the content of a program or an artifact.
+
+    Args:
+        message: What was expected and what was there, as one sentence.
+        path: Where: a file, a record in it, a path into the tree such as `graph_module.graph.nodes[3]`, or
+            the name of a node.
+        hint: What the reader can do about it.
+
+    Example:
+        >>> str(Pt2WireError("expected 8.2 to 8.20, found 9.0", path="schema_version", hint="Upgrade pt2wire."))
+        'schema_version: expected 8.2 to 8.20, found 9.0. Upgrade pt2wire.'
+    """
+
+    def __init__(self, message: str, *, path: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message, path, hint)
+        self.message = message
+        self.path = path
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.path}: {self.message}" if self.path else self.message
+        return f"{text}. {self.hint}" if self.hint else text
+
+
+class SerializeError(Pt2WireError):
+    """A program holds something that cannot be written, or not with the options given."""
+
+
+class DeserializeError(Pt2WireError):
+    """An artifact is damaged, or not what it claims to be."""
+
+
+class UnsafeArtifactError(DeserializeError):
+    """An artifact asks for something that loading never does unless the caller permits it."""

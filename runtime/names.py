@@ -1,0 +1,82 @@
+"""Which names a file may use.
+
+torch.fx generates Python source from the names in a graph: a placeholder's name becomes a parameter, a subgraph's
+name an attribute, a weight's name part of an expression in quotes. Text that is anything but a name there is code.
+Each check gives the reason for which a name is refused, or None.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+#: Longest name, in characters. The longest that PyTorch made in a survey of models had about 200.
+MAX_NAME = 512
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check_identifier(name: str) -> str | None:
+    """Checks the name of a value, a node, an argument or a subgraph: an ASCII identifier.
+
+    torch.fx writes such names into source as they are. ASCII, since Python folds other letters (two names that
+    differ here could be one there).
+
+    Example:
+        >>> check_identifier("x_1")
+        >>> check_identifier("x=__import__('os')")
+        'not an identifier'
+    """
+    if len(name) > MAX_NAME:
+        return f"longer than {MAX_NAME} characters"
+    if not _IDENTIFIER.fullmatch(name):
+        return "not an identifier" if name else "empty"
+    if keyword.iskeyword(name):
+        return "a keyword of Python"
+    return None
+
+
+def check_text(text: str) -> str | None:
+    """Checks text that PyTorch pastes between quotes into source: constant string inputs and dictionary keys.
+
+    PyTorch does not escape what it pastes, so a quote or a backslash would end the string: for an honest `it's`,
+    too, `module()` fails there.
+
+    Example:
+        >>> check_text("a b")
+        >>> check_text("it's")
+        'holds a quote, which PyTorch pastes into source unescaped'
+    """
+    for character in text:
+        if character in "\"'":
+            return "holds a quote, which PyTorch pastes into source unescaped"
+        if character == "\\":
+            return "holds a backslash, which PyTorch pastes into source unescaped"
+        if not character.isprintable():
+            return f"holds {character!r}, which is not printable"
+    return None
+
+
+def check_fqn(fqn: str) -> str | None:
+    """Checks the fully qualified name of a parameter, buffer, constant or module.
+
+    The parts between the dots may be any printable text (`lin(1).weight`, `x[0]` and `a b` are honest), but not
+    empty, and without a double quote and a backslash: torch.fx puts a part that is no identifier between double
+    quotes.
+
+    Example:
+        >>> check_fqn("encoder.layers.0.weight")
+        >>> check_fqn('a")+b')
+        'holds a double quote'
+    """
+    if len(fqn) > MAX_NAME:
+        return f"longer than {MAX_NAME} characters"
+    if '"' in fqn:
+        return "holds a double quote"
+    if "\\" in fqn:
+        return "holds a backslash"
+    if not fqn.isprintable():
+        return "holds a character that is not printable"
+    if not all(fqn.split(".")):
+        return "has an empty part" if fqn else "empty"
+    return None

@@ -1,0 +1,237 @@
+"""What a node may call: the tables behind `Node.target` and `as_operator`.
+
+A target is text from a file, so it is never followed with getattr. It is one of
+
+* `torch.ops.NAMESPACE.NAME.OVERLOAD`: an operator, looked up in the dispatcher,
+* `torch.ops.higher_order.NAME`: a higher-order operator, from `HIGHER_ORDER`,
+* a Python function by its full name, from `SYMBOLIC_FUNCTIONS` or `FUNCTORCH_FUNCTIONS`,
+
+or it is refused. The tables hold names only: exporting uses them to name what a node calls, importing to find it
+again, validation to judge a target where torch is not installed.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+class TargetKind(enum.Enum):
+    """What a node calls."""
+
+    OPERATOR = "operator"
+    HIGHER_ORDER = "higher-order operator"
+    SYMBOLIC = "symbolic function"
+    FUNCTORCH = "functorch function"
+    EXTENSION = "extension"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A node target taken apart.
+
+    Attributes:
+        kind: What it is.
+        namespace: The operator's namespace, such as `aten`; `higher_order`; the module of a Python function; the
+            namespace of an extension.
+        name: The operator's or function's name.
+        overload: The operator's overload, `default` for the one without a name; empty for everything else.
+    """
+
+    kind: TargetKind
+    namespace: str
+    name: str
+    overload: str = ""
+
+    @property
+    def packet(self) -> str:
+        """The operator without its overload, as the deny list names it: `aten.set_`."""
+        return f"{self.namespace}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicFunction:
+    """A Python function over symbolic numbers.
+
+    Attributes:
+        parameters: The names that PyTorch writes as `NamedArgument.name`, in order.
+        by_torch: Whether PyTorch's serializer writes it. It reads the others back, but refuses to write them.
+    """
+
+    parameters: tuple[str, ...]
+    by_torch: bool = True
+
+
+def _symbolic_functions() -> dict[str, SymbolicFunction]:
+    unary = "neg pos".split()
+    binary = "add sub mul truediv floordiv mod pow eq ne lt le gt ge and_ or_ lshift rshift".split()
+    table = {f"_operator.{name}": SymbolicFunction(("a",)) for name in unary}
+    table |= {f"_operator.{name}": SymbolicFunction(("a", "b")) for name in binary}
+    table |= {
+        "math.trunc": SymbolicFunction(("x",)),
+        "torch.sym_float": SymbolicFunction(("a",)),
+        "torch.sym_int": SymbolicFunction(("a",)),
+        "torch.sym_not": SymbolicFunction(("a",)),
+        "torch._sym_sqrt": SymbolicFunction(("a",)),
+        "torch.sym_max": SymbolicFunction(("a", "b")),
+        "torch.sym_min": SymbolicFunction(("a", "b")),
+        "torch.sym_ite": SymbolicFunction(("b", "t", "f")),
+        "_operator.abs": SymbolicFunction(("a",), by_torch=False),
+        "math.ceil": SymbolicFunction(("x",), by_torch=False),
+        "math.floor": SymbolicFunction(("x",), by_torch=False),
+        "torch.sym_sum": SymbolicFunction(("args",), by_torch=False),
+    }
+    return table
+
+
+#: Python functions over symbolic numbers, by the text PyTorch writes as target.
+SYMBOLIC_FUNCTIONS: Mapping[str, SymbolicFunction] = MappingProxyType(_symbolic_functions())
+
+#: Functions that `torch.vmap` and `torch.func.jvp` leave in a program exported for training, each with the number
+#: of levels that it puts on functorch's stack. The stack belongs to the process, not to the program: a program
+#: that leaves a level behind would change what is computed after it.
+FUNCTORCH_FUNCTIONS: Mapping[str, int] = MappingProxyType(
+    {
+        f"torch._functorch.predispatch.{name}": levels
+        for name, levels in {
+            "lazy_load_decompositions": 0,
+            "_vmap_increment_nesting": 1,
+            "_vmap_decrement_nesting": -1,
+            "_add_batch_dim": 0,
+            "_remove_batch_dim": 0,
+            "_jvp_increment_nesting": 1,
+            "_jvp_decrement_nesting": -1,
+            "_enter_dual_level": 1,
+            "_exit_dual_level": -1,
+            "_make_dual": 0,
+            "_unpack_dual": 0,
+            "_unwrap_for_grad": 0,
+        }.items()
+    }
+)
+
+#: Higher-order operators that a program may call, with what they do.
+HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
+    {
+        "associative_scan": "parallel prefix over a subgraph",
+        "auto_functionalized": "an operator with side effects, made functional",
+        "auto_functionalized_v2": "an operator with side effects on views, made functional",
+        "call_torchbind": "a method of a custom object",
+        "cond": "one of two subgraphs",
+        "flex_attention": "attention with a score subgraph and a mask subgraph",
+        "foreach_map": "a subgraph over lists of tensors",
+        "hints_wrapper": "a subgraph with hints for a compiler",
+        "invoke_subgraph": "a subgraph that is compiled once",
+        "map_impl": "a subgraph over the first dimension",
+        "out_dtype": "an operator with a wider output dtype",
+        "scan": "a loop that carries state and stacks outputs",
+        "strict_mode": "a subgraph traced strictly",
+        "tag_activation_checkpoint": "a subgraph that is recomputed in backward",
+        "while_loop": "a loop of a condition subgraph and a body subgraph",
+        "while_loop_stack_output": "a loop that keeps what every step carried",
+        "with_effects": "an operator with side effects, ordered by a token",
+        "wrap": "a subgraph",
+        "wrap_activation_checkpoint": "a subgraph that is recomputed in backward",
+        "wrap_with_autocast": "a subgraph under autocast",
+        "wrap_with_set_grad_enabled": "a subgraph with gradients on or off",
+    }
+)
+
+#: Higher-order operators that would let a file reach outside of itself, with the reason.
+DENIED_HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
+    {
+        "aoti_call_delegate": "it calls a compiled library that the file names",
+        "executorch_call_delegate": "it calls a compiled module that the file names",
+        "inductor_compiled_code": "it calls compiled code that the file names",
+        "inline_asm_elementwise": "it runs assembly that the file holds",
+        "invoke_leaf_function": "it calls Python functions of the process by number",
+        "print": "it formats text of the file with str.format, which reads attributes of objects",
+        "trace_wrapped": "it calls a Python function",
+    }
+)
+
+#: Operators of which every overload is refused unless the caller allows it, with the reason.
+DENIED_OPERATORS: Mapping[str, str] = MappingProxyType(
+    {
+        "aten._nested_view_from_buffer": "it views storage by offsets that nothing checks",
+        "aten._nested_view_from_buffer_copy": "it views storage by offsets that nothing checks",
+        "aten._print": "it writes to the terminal",
+        "aten._sparse_bsc_tensor_unsafe": "it takes indices that nothing checks",
+        "aten._sparse_bsr_tensor_unsafe": "it takes indices that nothing checks",
+        "aten._sparse_compressed_tensor_unsafe": "it takes indices that nothing checks",
+        "aten._sparse_coo_tensor_unsafe": "it takes indices that nothing checks",
+        "aten._sparse_coo_tensor_with_dims_and_tensors": "it takes indices that nothing checks",
+        "aten._sparse_csc_tensor_unsafe": "it takes indices that nothing checks",
+        "aten._sparse_csr_tensor_unsafe": "it takes indices that nothing checks",
+        "aten.from_file": "it maps a file of the machine",
+        "aten.record_stream": "it touches the allocator of a device",
+        "aten.set": "it replaces a tensor's storage",
+        "aten.set_": "it replaces a tensor's storage",
+        "aten.set_data": "it replaces a tensor's storage",
+        "debugprims.load_tensor": "it reads a file of the machine",
+        "mkldnn.data_ptr": "it shows an address of the process",
+    }
+)
+
+#: Namespaces of which every operator is refused unless the caller allows it, with the reason.
+DENIED_NAMESPACES: Mapping[str, str] = MappingProxyType(
+    {
+        "c10d": "its operators use the process groups of the machine",
+        "fsdp": "its operators resize storage and use process groups",
+        "inductor": "its operators reinterpret and resize storage without bounds checks",
+        "profiler": "its operators hold raw handles",
+        "static_runtime": "its operators trust their caller to have checked the arguments",
+        "streams": "its operators use streams and events of a device by number",
+        "symm_mem": "its operators use raw memory of other processes",
+    }
+)
+
+_IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
+_OPERATOR = re.compile(rf"torch\.ops\.({_IDENTIFIER})\.({_IDENTIFIER})\.({_IDENTIFIER})")
+_HIGHER_ORDER = re.compile(rf"torch\.ops\.higher_order\.({_IDENTIFIER})")
+_EXTENSION = re.compile(rf"#({_IDENTIFIER}(?:\.{_IDENTIFIER})*):({_IDENTIFIER}(?:\.{_IDENTIFIER})*)")
+
+
+def parse_target(text: str) -> Target | None:
+    """Takes a node target apart; None where it is none of what a node may call.
+
+    That a target parses says nothing of whether it exists or is permitted: see `refusal`.
+
+    Example:
+        >>> parse_target("torch.ops.aten.add.Tensor").packet
+        'aten.add'
+        >>> parse_target("os.system") is None
+        True
+    """
+    if match := _OPERATOR.fullmatch(text):
+        namespace, name, overload = match.groups()
+        return None if namespace == "higher_order" else Target(TargetKind.OPERATOR, namespace, name, overload)
+    if match := _HIGHER_ORDER.fullmatch(text):
+        return Target(TargetKind.HIGHER_ORDER, "higher_order", match.group(1))
+    for kind, table in (
+        (TargetKind.SYMBOLIC, SYMBOLIC_FUNCTIONS),
+        (TargetKind.FUNCTORCH, FUNCTORCH_FUNCTIONS),
+    ):
+        if text in table:
+            module, _, name = text.rpartition(".")
+            return Target(kind, module, name)
+    if match := _EXTENSION.fullmatch(text):
+        return Target(TargetKind.EXTENSION, match.group(1), match.group(2))
+    return None
+
+
+def refusal(target: Target) -> str | None:
+    """Why a program that nobody vouches for may not call a target; None where it may.
+
+    Example:
+        >>> refusal(parse_target("torch.ops.aten.from_file.default"))
+        'it maps a file of the machine'
+    """
+    if target.kind is TargetKind.OPERATOR:
+        return DENIED_OPERATORS.get(target.packet) or DENIED_NAMESPACES.get(target.namespace)
+    if target.kind is TargetKind.HIGHER_ORDER:
+        return DENIED_HIGHER_ORDER.get(target.name)
+    return None

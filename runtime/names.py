@@ -1,8 +1,8 @@
 """Which names a file may use.
 
-torch.fx generates Python source from the names in a graph: a placeholder's name becomes a parameter, a subgraph's
-name an attribute, a weight's name part of an expression in quotes. Text that is anything but a name there is code.
-Each check gives the reason for which a name is refused, or None.
+torch.fx generates Python source from the names in a graph: a placeholder's name becomes a parameter, a
+subgraph's name an attribute, a weight's name part of an expression in quotes. Text that is anything but a
+name there is code. Each check gives the reason for which a name is refused, or None.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def check_identifier(name: str) -> str | None:
     """Checks the name of a value, a node, an argument or a subgraph: an ASCII identifier.
 
-    torch.fx writes such names into source as they are. ASCII, since Python folds other letters (two names that
-    differ here could be one there).
+    torch.fx writes such names into source as they are. ASCII, since Python folds other letters (two names
+    that differ here could be one there).
 
     Example:
         >>> check_identifier("x_1")
@@ -37,10 +37,11 @@ def check_identifier(name: str) -> str | None:
 
 
 def check_text(text: str) -> str | None:
-    """Checks text that PyTorch pastes between quotes into source: constant string inputs and dictionary keys.
+    """Checks text that PyTorch pastes between quotes into source: constant string inputs and dictionary
+    keys.
 
-    PyTorch does not escape what it pastes, so a quote or a backslash would end the string: for an honest `it's`,
-    too, `module()` fails there.
+    PyTorch does not escape what it pastes, so a quote or a backslash would end the string: for an honest
+    `it's`, too, `module()` fails there.
 
     Example:
         >>> check_text("a b")
@@ -60,9 +61,9 @@ def check_text(text: str) -> str | None:
 def check_fqn(fqn: str) -> str | None:
     """Checks the fully qualified name of a parameter, buffer, constant or module.
 
-    The parts between the dots may be any printable text (`lin(1).weight`, `x[0]` and `a b` are honest), but not
-    empty, and without a double quote and a backslash: torch.fx puts a part that is no identifier between double
-    quotes.
+    The parts between the dots may be any printable text (`lin(1).weight`, `x[0]` and `a b` are honest),
+    but not empty, and without a double quote and a backslash: torch.fx puts a part that is no identifier
+    between double quotes.
 
     Example:
         >>> check_fqn("encoder.layers.0.weight")

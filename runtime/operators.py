@@ -6,8 +6,8 @@ A target is text from a file, so it is never followed with getattr. It is one of
 * `torch.ops.higher_order.NAME`: a higher-order operator, from `HIGHER_ORDER`,
 * a Python function by its full name, from `SYMBOLIC_FUNCTIONS` or `FUNCTORCH_FUNCTIONS`,
 
-or it is refused. The tables hold names only: exporting uses them to name what a node calls, importing to find it
-again, validation to judge a target where torch is not installed.
+or it is refused. The tables hold names only: exporting uses them to name what a node calls, importing to
+find it again, validation to judge a target where torch is not installed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Target:
 
     Attributes:
         kind: What it is.
-        namespace: The operator's namespace, such as `aten`; `higher_order`; the module of a Python function; the
-            namespace of an extension.
+        namespace: The operator's namespace, such as `aten`; `higher_order`; the module of a Python
+            function; the namespace of an extension.
         name: The operator's or function's name.
         overload: The operator's overload, `default` for the one without a name; empty for everything else.
     """
@@ -58,7 +58,8 @@ class SymbolicFunction:
 
     Attributes:
         parameters: The names that PyTorch writes as `NamedArgument.name`, in order.
-        by_torch: Whether PyTorch's serializer writes it. It reads the others back, but refuses to write them.
+        by_torch: Whether PyTorch's serializer writes it. It reads the others back, but refuses to write
+        them.
     """
 
     parameters: tuple[str, ...]
@@ -66,10 +67,11 @@ class SymbolicFunction:
 
 
 def _symbolic_functions() -> dict[str, SymbolicFunction]:
-    unary = "neg pos".split()
-    binary = "add sub mul truediv floordiv mod pow eq ne lt le gt ge and_ or_ lshift rshift".split()
+    unary = ("neg", "pos")
+    arithmetic = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift")
+    relations = ("eq", "ne", "lt", "le", "gt", "ge", "and_", "or_")
     table = {f"_operator.{name}": SymbolicFunction(("a",)) for name in unary}
-    table |= {f"_operator.{name}": SymbolicFunction(("a", "b")) for name in binary}
+    table |= {f"_operator.{name}": SymbolicFunction(("a", "b")) for name in arithmetic + relations}
     table |= {
         "math.trunc": SymbolicFunction(("x",)),
         "torch.sym_float": SymbolicFunction(("a",)),
@@ -90,9 +92,9 @@ def _symbolic_functions() -> dict[str, SymbolicFunction]:
 #: Python functions over symbolic numbers, by the text PyTorch writes as target.
 SYMBOLIC_FUNCTIONS: Mapping[str, SymbolicFunction] = MappingProxyType(_symbolic_functions())
 
-#: Functions that `torch.vmap` and `torch.func.jvp` leave in a program exported for training, each with the number
-#: of levels that it puts on functorch's stack. The stack belongs to the process, not to the program: a program
-#: that leaves a level behind would change what is computed after it.
+#: Functions that `torch.vmap` and `torch.func.jvp` leave in a program exported for training, each with
+#: the number of levels that it puts on functorch's stack. The stack belongs to the process, not to the
+#: program: a program that leaves a level behind would change what is computed after it.
 FUNCTORCH_FUNCTIONS: Mapping[str, int] = MappingProxyType(
     {
         f"torch._functorch.predispatch.{name}": levels

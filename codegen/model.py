@@ -1,7 +1,7 @@
 """The resolved schema: what every template, rule and comparison reads.
 
 A model is immutable and complete: each type name has been looked up, each default checked, each missing
-`since` filled in from its type. Nothing in it depends on a target language; those decisions are in `targets`.
+`since` filled in from its type. Nothing in it depends on a target language; those decisions are in the target modules.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ DefaultValue = bool | int | float | str | tuple[()] | None
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """A field's default. A field without one (`Field.default is None`) must be given when an object is made."""
+    """A field's default. A field without one (`Field.default is None`) is a required argument."""
 
     value: DefaultValue
 

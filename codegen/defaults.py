@@ -1,0 +1,86 @@
+"""Checks a field's default against its type."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from .faults import FaultList
+from .model import Default, Kind, ListType, MapType, NamedType, Primitive, PrimitiveType, TypeRef
+from .source import Element, Mapping, Scalar, Sequence
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
+def resolve_default(
+    faults: FaultList, element: Element, what: str, ref: TypeRef, optional: bool, enum_names: tuple[str, ...]
+) -> Default | None:
+    """The default that an element spells, or None and a fault.
+
+    Args:
+        faults: Receives the fault.
+        element: What stands behind `default:`.
+        what: The field, for the message.
+        ref: The field's type.
+        optional: Whether the field is optional; its only default is null, which is how it is when left out.
+        enum_names: The names of the enum's values, where `ref` is an enum.
+    """
+    if optional:
+        if isinstance(element, Scalar) and element.kind == "null":
+            return Default(None)
+        return _bad(faults, element, what, "null, the only default of an optional field")
+    if isinstance(ref, ListType):
+        if isinstance(element, Sequence) and not element.items:
+            return Default(())
+        return _bad(faults, element, what, "[]")
+    if isinstance(ref, MapType):
+        if isinstance(element, Mapping) and not element.entries:
+            return Default(())
+        return _bad(faults, element, what, "{}")
+    if isinstance(ref, NamedType):
+        if ref.kind is not Kind.ENUM:
+            return _bad(faults, element, what, f"none: a {ref.kind.value} has no default")
+        if isinstance(element, Scalar) and element.kind == "string" and element.text in enum_names:
+            return Default(element.text)
+        return _bad(faults, element, what, f"a value of `{ref.name}` ({', '.join(enum_names)})")
+    return _primitive(faults, element, what, ref)
+
+
+def _primitive(faults: FaultList, element: Element, what: str, ref: PrimitiveType) -> Default | None:
+    expected = _EXPECTED[ref.primitive]
+    if not isinstance(element, Scalar):
+        return _bad(faults, element, what, expected)
+    text = element.text
+    match ref.primitive:
+        case Primitive.BOOL:
+            if element.kind == "boolean" and text in ("true", "false"):
+                return Default(text == "true")
+        case Primitive.I64:
+            if element.kind == "integer" and _INTEGER.fullmatch(text) and -(2**63) <= int(text) < 2**63:
+                return Default(int(text))
+        case Primitive.DOUBLE:
+            # YAML takes 1e5 for a string, so the text decides, not the kind.
+            if not element.quoted and _NUMBER.fullmatch(text) and math.isfinite(float(text)):
+                return Default(float(text))
+        case Primitive.STRING:
+            if element.kind == "string":
+                return Default(text)
+        case Primitive.BINARY:
+            if element.kind == "string" and text == "":
+                return Default("")
+    return _bad(faults, element, what, expected)
+
+
+_EXPECTED = {
+    Primitive.BOOL: "true or false",
+    Primitive.I64: "a decimal integer of 64 bits",
+    Primitive.DOUBLE: "a finite number",
+    Primitive.STRING: "a string",
+    Primitive.BINARY: '""',
+}
+
+
+def _bad(faults: FaultList, element: Element, what: str, expected: str) -> None:
+    found = f"`{element.text}`, a {element.kind}" if isinstance(element, Scalar) else f"a {element.kind}"
+    faults.add("bad-default", element.position, f"{what}: expected the default {expected}, found {found}")

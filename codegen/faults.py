@@ -1,0 +1,71 @@
+"""What is wrong with a schema: records with a rule and a place, and the error that carries them."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from .model import Position
+
+
+class Level(enum.Enum):
+    """What a finding endangers; all but STYLE keep `generate` from writing anything."""
+
+    SCHEMA = "schema"  # the file cannot be resolved
+    WIRE = "wire"  # bytes would be misread, by PyTorch or by another version
+    SOURCE = "source"  # the generated code would not compile, or would hide a name
+    STYLE = "style"  # a reader of the schema would be left alone
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One fault in a schema: where, by which rule, what was expected and found, what to do."""
+
+    position: Position
+    rule: str
+    level: Level
+    message: str
+    hint: str | None = None
+
+    def text(self) -> str:
+        """The finding as one line: `schema.yaml:12:5: message. Hint. [rule]`."""
+        return f"{self.position}: {self._sentence()} [{self.rule}]"
+
+    def github(self) -> str:
+        """The finding as an annotation of GitHub Actions."""
+        place = f"file={_property(self.position.file)},line={self.position.line},col={self.position.column}"
+        return f"::error {place},title={_property(self.rule)}::{_data(self._sentence())}"
+
+    def _sentence(self) -> str:
+        return f"{self.message}. {self.hint}" if self.hint else f"{self.message}."
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+class SchemaError(Exception):
+    """A schema that cannot be resolved. `findings` holds every fault found, in the order of the file."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        self.findings = tuple(sorted(findings, key=lambda finding: finding.position))
+        super().__init__("\n".join(finding.text() for finding in self.findings))
+
+
+class FaultList:
+    """Collects faults, so that one run shows all of them rather than the first."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+
+    def add(self, rule: str, position: Position, message: str, hint: str | None = None) -> None:
+        self.findings.append(Finding(position, rule, Level.SCHEMA, message, hint))
+
+    def raise_if_any(self) -> None:
+        """Raises SchemaError if any fault has been added."""
+        if self.findings:
+            raise SchemaError(self.findings)

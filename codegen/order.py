@@ -1,0 +1,93 @@
+"""The order in which languages with value semantics want the types: what a type holds stands before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .model import ListType, MapType, NamedType, TypeDef, TypeRef
+
+
+def by_value_order(types: dict[str, TypeDef]) -> tuple[TypeDef, ...]:
+    """Sorts types so that a field's struct or union always stands before its holder.
+
+    Types inside lists and maps stand before their users too, except where types contain each other through
+    containers: there the type with the fewest forward references goes first. Ties keep the file's order.
+    Types on a by-value cycle, which no language with value semantics can express, come last.
+    """
+    direct = {name: set(_direct(definition)) for name, definition in types.items()}
+    contained = {name: set(_contained(definition)) - {name} for name, definition in types.items()}
+    reached = _reached({name: direct[name] | contained[name] for name in types})
+    pending = list(types)
+    ordered = []
+    while pending:
+        waiting = set(pending)
+        ready = [name for name in pending if not direct[name] & waiting]
+        # A type may go before one that it contains only if that one also leads back to it.
+        ready = [name for name in ready if all(name in reached[other] for other in reached[name] & waiting)]
+        chosen = min(ready or pending, key=lambda name: len(contained[name] & waiting))
+        pending.remove(chosen)
+        ordered.append(types[chosen])
+    return tuple(ordered)
+
+
+def _reached(uses: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The transitive closure: for each type, all types that its values can hold at any depth."""
+    reached = {}
+    for start in uses:
+        seen: set[str] = set()
+        queue = [start]
+        while queue:
+            new = uses[queue.pop()] - seen
+            seen |= new
+            queue += new
+        reached[start] = seen
+    return reached
+
+
+def by_value_cycles(types: dict[str, TypeDef]) -> list[tuple[str, ...]]:
+    """Chains of types that hold each other by value, so that none of them could ever end."""
+    direct = {name: list(_direct(definition)) for name, definition in types.items()}
+    cycles: dict[frozenset[str], tuple[str, ...]] = {}
+    for start in types:
+        chain = _path_back(start, direct)
+        if chain:
+            cycles.setdefault(frozenset(chain), chain)
+    return list(cycles.values())
+
+
+def _path_back(start: str, direct: dict[str, list[str]]) -> tuple[str, ...]:
+    """The shortest way from a type to itself along by-value fields, or ()."""
+    paths = {name: (start, name) for name in direct[start]}
+    queue = list(paths)
+    while queue:
+        name = queue.pop(0)
+        if name == start:
+            return paths[name][:-1]
+        for following in direct[name]:
+            if following not in paths:
+                paths[following] = (*paths[name], following)
+                queue.append(following)
+    return ()
+
+
+def _direct(definition: TypeDef) -> Iterator[str]:
+    """The structs and unions that a type holds by value; an optional field does too, in C++."""
+    for field in definition.fields:
+        if isinstance(field.type, NamedType):
+            yield field.type.name
+
+
+def _contained(definition: TypeDef) -> Iterator[str]:
+    for field in definition.fields:
+        if isinstance(field.type, (ListType, MapType)):
+            yield from named_types(field.type)
+
+
+def named_types(ref: TypeRef) -> Iterator[str]:
+    """The names of the enums, structs and unions that a type mentions."""
+    if isinstance(ref, NamedType):
+        yield ref.name
+    elif isinstance(ref, ListType):
+        yield from named_types(ref.item)
+    elif isinstance(ref, MapType):
+        yield from named_types(ref.value)

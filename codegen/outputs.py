@@ -1,0 +1,104 @@
+"""The generated tree: which targets make it, writing it, and comparing it with what is on disk."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .model import Schema
+from .render import MARK
+
+#: Modules of this package that offer `outputs(schema) -> {path below the output folder: text}`.
+TARGETS = ("data", "thrift", "python", "cpp")
+_IGNORED_FOLDERS = {"__pycache__"}
+_MAX_DIFF_LINES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A file that is not as it would be generated: `missing`, `stale` or `orphan`; diff is for humans."""
+
+    path: str
+    state: str
+    diff: str
+
+
+def render_all(schema: Schema, source: bytes) -> dict[str, bytes]:
+    """Every generated file in memory: path below the output folder (with slashes) -> content.
+
+    Args:
+        schema: The resolved schema.
+        source: The schema file as it is; its copy travels with the generated code.
+    """
+    files = {"schema.yaml": source}
+    for target in TARGETS:
+        if importlib.util.find_spec(f"{__package__}.{target}") is None:
+            continue
+        module = importlib.import_module(f".{target}", __package__)
+        for path, text in module.outputs(schema).items():
+            if path in files:
+                raise AssertionError(f"two targets write {path}")
+            files[path] = text.encode()
+    return dict(sorted(files.items()))
+
+
+def write_tree(files: dict[str, bytes], out: Path) -> list[str]:
+    """Makes a folder hold the files; returns the paths that changed.
+
+    Files that are already equal keep their times. Files that an earlier run generated and this one does not
+    are removed; others are left alone.
+    """
+    changed = []
+    for path, content in files.items():
+        target = out / path
+        if target.is_file() and target.read_bytes() == content:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+        changed.append(path)
+    for path in _orphans(files, out):
+        if MARK.encode() in (out / path).read_bytes()[:200]:
+            (out / path).unlink()
+            changed.append(path)
+    return changed
+
+
+def compare_tree(files: dict[str, bytes], out: Path) -> list[Difference]:
+    """What a folder holds otherwise than `files`: missing, stale and orphaned files, in order of path."""
+    differences = []
+    for path, content in files.items():
+        target = out / path
+        if not target.is_file():
+            differences.append(Difference(path, "missing", ""))
+        elif (found := target.read_bytes()) != content:
+            differences.append(Difference(path, "stale", _diff(path, found, content)))
+    orphans = (Difference(path, "orphan", "") for path in _orphans(files, out))
+    return sorted((*differences, *orphans), key=lambda difference: difference.path)
+
+
+def _orphans(files: dict[str, bytes], out: Path) -> list[str]:
+    orphans = []
+    for folder, folders, names in os.walk(out):
+        folders[:] = [name for name in folders if name not in _IGNORED_FOLDERS]
+        paths = (Path(folder, name).relative_to(out).as_posix() for name in names)
+        orphans += [path for path in paths if path not in files]
+    return sorted(orphans)
+
+
+def _diff(path: str, found: bytes, expected: bytes) -> str:
+    try:
+        old, new = found.decode().splitlines(), expected.decode().splitlines()
+    except UnicodeDecodeError:
+        old = new = []
+    lines = list(difflib.unified_diff(old, new, f"{path} (found)", f"{path} (generated)", lineterm=""))
+    if not lines:
+        pairs = zip(found, expected, strict=False)
+        common = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(found), len(expected)))
+        return f"differs from byte {common} on"
+    if len(lines) > _MAX_DIFF_LINES:
+        lines[_MAX_DIFF_LINES:] = [f"... {len(lines) - _MAX_DIFF_LINES} more lines"]
+    return "\n".join(lines)

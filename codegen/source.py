@@ -1,0 +1,170 @@
+"""YAML with positions: mappings, sequences and scalars that know their line and column.
+
+Only the plain data subset of YAML is taken. Anchors, aliases, merge keys and tags would let one line mean
+something far away from it, and are faults; so is a key given twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .faults import FaultList
+from .model import Position
+
+_KINDS = {
+    "tag:yaml.org,2002:str": "string",
+    "tag:yaml.org,2002:int": "integer",
+    "tag:yaml.org,2002:float": "number",
+    "tag:yaml.org,2002:bool": "boolean",
+    "tag:yaml.org,2002:null": "null",
+    "tag:yaml.org,2002:timestamp": "date",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A scalar: its text as written, what YAML takes it for, and whether it stands in quotes."""
+
+    position: Position
+    text: str
+    kind: str
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    position: Position
+    items: tuple[Element, ...]
+    kind = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key's value, and where the key stands."""
+
+    position: Position
+    value: Element
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    position: Position
+    entries: dict[str, Entry]
+    kind = "mapping"
+
+
+Element = Scalar | Sequence | Mapping
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Composes nodes without anchors and aliases, so that the result is a tree."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise yaml.MarkedYAMLError(
+                problem="anchors and aliases are not part of the schema language",
+                problem_mark=event.start_mark,
+            )
+        return super().compose_node(parent, index)
+
+
+def read_source(path: Path, faults: FaultList) -> Element | None:
+    """Reads a YAML file into elements with positions.
+
+    Args:
+        path: The file; positions carry it as it is spelled here.
+        faults: Receives what is wrong with the YAML itself.
+
+    Returns:
+        The root element, or None where there is nothing to go on with.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    file = str(path)
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = _place(file, data[: error.start].decode("utf-8", "replace"))
+        faults.add("yaml-syntax", place, f"expected UTF-8, found the byte 0x{data[error.start]:02x}")
+        return None
+    try:
+        node = yaml.compose(text, Loader=_PlainLoader)
+        if node is None:
+            faults.add("yaml-syntax", Position(file, 1, 1), "expected a mapping, found an empty file")
+            return None
+        return _Converter(file, faults).element(node)
+    except yaml.reader.ReaderError as error:
+        place = _place(file, text[: error.position])
+        faults.add("yaml-syntax", place, f"the character {chr(error.character)!a} is not allowed in YAML")
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
+        faults.add("yaml-syntax", place, error.problem or "not well-formed YAML")
+    except RecursionError:
+        faults.add("yaml-syntax", Position(file, 1, 1), "nested too deeply")
+    except ValueError as error:
+        # PyYAML lets a malformed escape such as "\UFFFFFFFF" escape as it is, without a place.
+        faults.add("yaml-syntax", Position(file, 1, 1), f"not well-formed YAML: {error}")
+    return None
+
+
+def _place(file: str, before: str) -> Position:
+    """The position behind the text `before`."""
+    return Position(file, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+
+
+class _Converter:
+    """Turns PyYAML's nodes into elements."""
+
+    def __init__(self, file: str, faults: FaultList) -> None:
+        self._file = file
+        self._faults = faults
+
+    def element(self, node: yaml.Node) -> Element:
+        position = self._position(node)
+        if isinstance(node, yaml.MappingNode):
+            self._check_tag(node, "tag:yaml.org,2002:map")
+            return Mapping(position, self._entries(node))
+        if isinstance(node, yaml.SequenceNode):
+            self._check_tag(node, "tag:yaml.org,2002:seq")
+            return Sequence(position, tuple(self.element(item) for item in node.value))
+        kind = _KINDS.get(node.tag)
+        if kind is None:
+            self._faults.add("yaml-syntax", position, f"expected plain data, found the tag {node.tag!r}")
+        return Scalar(position, node.value, kind or "string", node.style is not None)
+
+    def _entries(self, node: yaml.MappingNode) -> dict[str, Entry]:
+        entries: dict[str, Entry] = {}
+        for key_node, value_node in node.value:
+            position = self._position(key_node)
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._faults.add("wrong-node", position, "expected a string as key, found a list or mapping")
+                continue
+            key = key_node.value
+            if key_node.tag != "tag:yaml.org,2002:str":
+                kind = _KINDS.get(key_node.tag, "special word")
+                message = f"expected a string as key, found `{key}`, which YAML reads as a {kind}"
+                self._faults.add("wrong-node", position, message, "Put it in quotes")
+            value = self.element(value_node)
+            if key in entries:
+                first = entries[key].position
+                message = f"the key `{key}` was already given in line {first.line}"
+                self._faults.add("duplicate-key", position, message, "Remove or rename one of them")
+                continue
+            entries[key] = Entry(position, value)
+        return entries
+
+    def _check_tag(self, node: yaml.Node, expected: str) -> None:
+        if node.tag != expected:
+            message = f"expected plain data, found the tag {node.tag!r}"
+            self._faults.add("yaml-syntax", self._position(node), message)
+
+    def _position(self, node: yaml.Node) -> Position:
+        return Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1)

@@ -7,9 +7,20 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .model import EnumValue, Field, Kind, ListType, MapType, NamedType, Primitive, PrimitiveType
-from .model import Schema, TypeDef, TypeRef
-from .render import banner, render
+from .model import (
+    EnumValue,
+    Field,
+    Kind,
+    ListType,
+    MapType,
+    NamedType,
+    Primitive,
+    PrimitiveType,
+    Schema,
+    TypeDef,
+    TypeRef,
+)
+from .render import WIDTH, banner, render
 
 #: Names that the classes need for themselves; a field of the schema cannot have them.
 RESERVED_FIELD_NAMES = frozenset({"FIELD_IDS", "create", *keyword.kwlist})
@@ -25,7 +36,7 @@ _SPELLINGS = {
     Primitive.STRING: "str",
     Primitive.BINARY: "bytes",
 }
-_LINE = 110
+_CONSTANTS = ("C10_NAMES", "OLDEST_VERSION", "REVISION", "SCHEMA_VERSION", "TORCH_NAMES", "TREESPEC_VERSION")
 
 
 def annotation(type_: TypeRef) -> str:
@@ -58,7 +69,9 @@ def default_text(field: Field) -> str | None:
 
 
 def _literal(value: object) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else repr(value)
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
 
 
 def short_name(member: str) -> str:
@@ -87,6 +100,7 @@ class PyType:
     kind: str
     doc: str
     fields: tuple[PyField, ...]
+    slots: tuple[str, ...]
     values: tuple[EnumValue, ...]
     torch_names: tuple[tuple[str, str], ...]
     c10_names: tuple[tuple[str, str], ...]
@@ -100,6 +114,7 @@ def view(definition: TypeDef) -> PyType:
         kind=definition.kind.value,
         doc=_class_doc(definition),
         fields=fields,
+        slots=tuple(sorted(field.slot for field in fields)),
         values=definition.values,
         torch_names=tuple((value.name, value.torch) for value in definition.values if value.torch),
         c10_names=tuple((value.name, value.c10) for value in definition.values if value.c10),
@@ -132,7 +147,7 @@ def _escaped(text: str) -> str:
 
 
 def _wrapped(text: str, indent: int, hang: int = 0) -> str:
-    width = _LINE - indent - 6  # the quotes at both ends
+    width = WIDTH - indent - 6  # the quotes at both ends
     pad = "\n" + " " * (indent + hang)
     return pad.join(textwrap.wrap(" ".join(text.split()), width - hang, break_on_hyphens=False))
 
@@ -174,14 +189,21 @@ def clashes(schema: Schema) -> Iterator[str]:
 def outputs(schema: Schema) -> dict[str, str]:
     """The Python modules of `generated/`: path relative to it -> text."""
     types = views(schema)
-    head = banner(schema, "#")
+    names = [*_CONSTANTS, *(type_.name for type_ in types)]
     context = {
         "schema": schema,
-        "banner": head,
+        "banner": banner(schema, "#"),
+        "types": types,
         "enums": [type_ for type_ in types if type_.kind == "enum"],
         "structs": [type_ for type_ in types if type_.kind == "struct"],
         "unions": [type_ for type_ in types if type_.kind == "union"],
-        "types": types,
+        "torch_named": [type_ for type_ in types if type_.torch_names],
+        "c10_named": [type_ for type_ in types if type_.c10_names],
+        # ruff sorts names that are imported without regard to case, and names in __all__ with regard to it.
+        "imported_names": sorted(names, key=lambda name: (not name.isupper(), name.lower())),
+        "exported_names": sorted(
+            ["CodecError", "Struct", "Union", *names], key=lambda name: (not name.isupper(), name)
+        ),
     }
     return {path: render(f"python/{path}.j2", **context) for path in _MODULES}
 

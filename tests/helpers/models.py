@@ -1,0 +1,15 @@
+"""Hand-made models, each showing one thing that a program can hold; `MODELS` has all of them."""
+
+from __future__ import annotations
+
+from .cases import Table
+from .models_inputs import INPUTS
+from .models_operators import OPERATORS
+from .models_shapes import SHAPES
+from .models_structure import STRUCTURE
+from .models_weights import WEIGHTS
+
+MODELS = Table()
+for _table in (SHAPES, INPUTS, WEIGHTS, STRUCTURE, OPERATORS):
+    for _case in _table.values():
+        MODELS.add(_case)

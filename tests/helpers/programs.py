@@ -1,0 +1,198 @@
+"""Comparing two exported programs, as strictly as they can be compared."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import sympy
+import torch
+from torch import Tensor
+from torch._subclasses import FakeTensor
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+from torch.utils import _pytree as pytree
+
+# What the format stores of a node's metadata. Everything else in `meta` is scratch space of the exporter.
+_STORED_METADATA = ("stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack", "custom")
+
+Description = dict[str, str]
+
+
+class Difference(NamedTuple):
+    """One place where two programs differ; the values are texts, so that differences can be compared."""
+
+    path: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: expected {self.expected}, found {self.found}"
+
+
+def assert_same_program(expected: ExportedProgram, found: ExportedProgram) -> None:
+    """Fails, with every difference, unless `found` is the same program as `expected`."""
+    assert_no_differences(differences(describe_program(expected), describe_program(found)))
+
+
+def assert_no_differences(found: list[Difference]) -> None:
+    """Fails with the first forty."""
+    assert not found, "\n".join(map(str, found[:40]))
+
+
+def differences(expected: Description, found: Description) -> list[Difference]:
+    """Where two descriptions differ."""
+    paths = expected.keys() | found.keys()
+    pairs = ((path, expected.get(path, "nothing"), found.get(path, "nothing")) for path in sorted(paths))
+    return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
+
+
+def describe_program(ep: ExportedProgram) -> Description:
+    """Everything that makes a program what it is, by path; two programs are the same if the texts are equal.
+
+    Described are graphs (text, node order, names, targets, arguments by type), metadata (values with symbols
+    and their assumptions, strides, dtypes, devices, hints; stack traces, modules, notes), signature, ranges,
+    guards, module call graph, tree specs, example inputs, and weights: bits, strides, offsets, sharing.
+    """
+    description = dict(_graph_module("graph", ep.graph_module))
+    for path in ("graph_signature", "module_call_graph", "call_spec", "dialect"):
+        description[path] = _describe(getattr(ep, path))
+    description["ranges"] = str(sorted((sympy.srepr(s), str(r)) for s, r in ep.range_constraints.items()))
+    description["guards"] = str([ast.unparse(ast.parse(guard, mode="eval")) for guard in ep._guards_code])
+    description.update(_weights(ep))
+    description.update(describe_value("example_inputs", ep.example_inputs))
+    return description
+
+
+def describe_value(path: str, value: Any) -> Description:
+    """A nested value, by path; tensors bit for bit, with dtype, shape, strides and device."""
+    leaves, spec = pytree.tree_flatten(value)
+    description = {f"{path} structure": str(spec)}
+    for number, leaf in enumerate(leaves):
+        description[f"{path}[{number}]"] = _describe_with_bits(leaf)
+    return description
+
+
+def _graph_module(path: str, module: GraphModule) -> Iterator[tuple[str, str]]:
+    # Brackets of both kinds look the same here, because containers are compared argument by argument.
+    yield f"{path} text", str(module.graph).translate(str.maketrans("()", "[]")).replace(",]", "]")
+    yield f"{path} nodes", _names(module.graph.nodes)
+    for node in module.graph.nodes:
+        yield from _node(f"{path}.{node.name}", node)
+    # By name: PyTorch attaches submodules while it reads nodes, exporters as they trace.
+    children = sorted(module.named_children())
+    yield f"{path} submodules", ", ".join(f"{name}: {_kind(child)}" for name, child in children)
+    for name, child in children:
+        if isinstance(child, GraphModule):
+            yield from _graph_module(f"{path}.{name}", child)
+
+
+def _kind(module: torch.nn.Module) -> str:
+    # Each traced GraphModule has a class of its own, named by chance.
+    return "GraphModule" if isinstance(module, GraphModule) else type(module).__name__
+
+
+def _node(path: str, node: Node) -> Iterator[tuple[str, str]]:
+    yield f"{path} op", f"{node.op} {_describe(node.target)} {node.type}"
+    for part, arguments in (("args", node.args), ("kwargs", node.kwargs)):
+        yield f"{path} {part}", _describe(arguments).replace("tuple(", "list(")
+        yield f"{path} {part} containers", _describe(arguments)
+    # By name: the order of users is that in which some pass made them, and means nothing.
+    yield f"{path} users", _names(sorted(node.users, key=lambda user: user.name))
+    for key in _STORED_METADATA:
+        # An empty note is no note: exporters leave some behind, no format stores them.
+        if node.meta.get(key):
+            yield f"{path} {node.op} meta {key}", _describe(node.meta[key])
+    # PyTorch gives the output node a value when it reads a file; exporters do not.
+    if node.op != "output":
+        leaves, spec = pytree.tree_flatten(node.meta.get("val"))
+        yield f"{path} value", _describe(leaves)
+        yield f"{path} value offsets", str([x.storage_offset() for x in leaves if isinstance(x, Tensor)])
+        yield f"{path} value container", str(spec)
+        yield f"{path} unbacked", _describe(node.meta.get("unbacked_bindings") or {})
+
+
+def _names(nodes: Iterable[Node]) -> str:
+    return ", ".join(node.name for node in nodes)
+
+
+def _weights(ep: ExportedProgram) -> Iterator[tuple[str, str]]:
+    weights: dict[str, Any] = {f"state_dict {name}": value for name, value in ep.state_dict.items()}
+    weights |= {f"constants {name}": value for name, value in ep.constants.items()}
+    for name, value in weights.items():
+        yield f"weights {name}", _describe_with_bits(value)
+    yield "weights order of state_dict", ", ".join(ep.state_dict)
+    yield "weights in one storage", _groups(weights, lambda tensor: tensor.untyped_storage().data_ptr())
+    yield "weights that are one object", _groups(weights, id)
+
+
+def _groups(weights: dict[str, Any], key: Callable[[Tensor], int]) -> str:
+    """The names of the tensors that have one key, for keys of several tensors."""
+    groups: dict[int, list[str]] = {}
+    for name, tensor in weights.items():
+        if isinstance(tensor, Tensor) and tensor.numel():
+            groups.setdefault(key(tensor), []).append(name)
+    return str(sorted(sorted(names) for names in groups.values() if len(names) > 1))
+
+
+def _describe_with_bits(value: Any) -> str:
+    if not isinstance(value, Tensor) or isinstance(value, FakeTensor):
+        return _describe(value)
+    # As bytes: NaN equals itself, and -0.0 is not 0.0.
+    plain = value.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
+    digest = hashlib.sha256(plain.reshape(-1).view(torch.uint8).numpy()).hexdigest()[:16]
+    return (
+        f"{_describe(value)} offset {value.storage_offset()} bits {digest} {plain.reshape(-1)[:4].tolist()}"
+    )
+
+
+def _describe(value: Any) -> str:
+    """A text that is equal for equal values only: types of containers and numbers count, NaN equals NaN."""
+    for kinds, describe in _DESCRIPTIONS:
+        if isinstance(value, kinds):
+            return describe(value)
+    return f"{type(value).__name__}({value})"
+
+
+def _describe_tensor(tensor: Tensor) -> str:
+    size, stride = _describe(list(tensor.shape)), "none"
+    if tensor.layout is torch.strided:
+        stride = _describe(list(tensor.stride()))
+    grad = " requires_grad" if tensor.requires_grad else ""
+    kind = f"{type(tensor).__name__} {tensor.dtype} {tensor.device} {tensor.layout}"
+    return f"{kind} size {size} stride {stride}{grad}"
+
+
+def _describe_symbolic(value: torch.SymInt | torch.SymFloat | torch.SymBool) -> str:
+    # srepr shows the assumptions of symbols, on which sympy's simplifications depend.
+    return f"{type(value).__name__}({sympy.srepr(value.node.expr)}, hint {value.node._hint})"
+
+
+def _describe_dict(value: dict[Any, Any]) -> str:
+    items = ", ".join(f"{_describe(key)}: {_describe(item)}" for key, item in value.items())
+    return f"{_container(value)}{{{items}}}"
+
+
+def _describe_sequence(value: Any) -> str:
+    return f"{_container(value)}({', '.join(map(_describe, value))})"
+
+
+def _container(value: Any) -> str:
+    # FX keeps arguments in immutable containers of its own.
+    return type(value).__name__.removeprefix("immutable_")
+
+
+_DESCRIPTIONS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
+    (Tensor, _describe_tensor),
+    ((torch.SymInt, torch.SymFloat, torch.SymBool), _describe_symbolic),
+    (Node, lambda node: f"%{node.name}"),
+    (sympy.Basic, sympy.srepr),
+    (pytree.TreeSpec, lambda spec: " ".join(str(spec).split())),
+    (type, lambda kind: f"{kind.__module__}.{kind.__qualname__}"),
+    (dict, _describe_dict),
+    ((list, tuple, set, frozenset), _describe_sequence),
+    ((str, float, complex, int, bytes, type(None)), lambda value: f"{type(value).__name__} {value!r}"),
+    (torch._ops.OpOverload, str),
+)

@@ -1,0 +1,279 @@
+"""The C++ target: one header of class templates over a storage policy, and what generic code needs to know of them.
+
+The header holds no logic. Decoding, checking and memory are handwritten, in runtime/include/pt2wire.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from .model import (
+    EnumValue,
+    Field,
+    Kind,
+    ListType,
+    MapType,
+    NamedType,
+    Primitive,
+    PrimitiveType,
+    Schema,
+    TypeDef,
+    TypeRef,
+)
+from .render import banner, render
+
+#: Words that cannot be names in C++17 or 20, and macros that GNU compilers define by default.
+KEYWORDS = frozenset(
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
+    compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype
+    default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
+    int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template
+    this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
+    while xor xor_eq linux unix i386 errno stdin stdout stderr assert NULL EOF
+    """.split()
+)
+#: Names that every union has for itself.
+_UNION_NAMES = frozenset({"Tag", "tag", "index", "unknown", "member_name", "visit", "variant", "get", "get_if", "find"})
+
+#: A union's member over this size (bytes, in View storage) is kept beside the union, which stays at 40 bytes.
+_INLINE_LIMIT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How a type looks in C++ and on the wire; sizes in bytes, `min_size` that of its shortest encoding."""
+
+    spelling: str
+    by_value: bool
+    size: int
+    alignment: int
+    min_size: int
+
+
+_PRIMITIVES = {
+    Primitive.BOOL: _Shape("bool", True, 1, 1, 1),
+    Primitive.I64: _Shape("std::int64_t", True, 8, 8, 1),
+    Primitive.DOUBLE: _Shape("double", True, 8, 8, 8),
+    Primitive.STRING: _Shape("String<S>", True, 16, 8, 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    doc: str
+    name: str
+    text: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A function from an enum's values to names: its own, torch's or c10's."""
+
+    function: str
+    doc: str
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    doc: str
+    name: str
+    info: str
+    id: int
+    position: int
+    type: str
+    result: str
+    stored: str
+    initializer: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    doc: str
+    name: str
+    template: str
+    keyword: str
+    members: tuple[_Member, ...] = ()
+    stored: str = ""
+    min_size: int = 0
+    values: tuple[_Value, ...] = ()
+    tables: tuple[_Table, ...] = ()
+
+
+def outputs(schema: Schema) -> dict[str, str]:
+    """include/pt2wire/schema.h."""
+    shapes = _shapes(schema)
+    types = [_type(definition, shapes) for definition in schema.ordered]
+    constants = (
+        ("schema_version_major", schema.version.major, "The version of PyTorch's format that this header describes."),
+        ("schema_version_minor", schema.version.minor, "Minor versions add; 8.20 is twenty, not a fraction."),
+        ("oldest_version_major", schema.oldest_version.major, "The oldest version that it reads."),
+        ("oldest_version_minor", schema.oldest_version.minor, "The oldest version that it reads."),
+        ("schema_revision", schema.revision, "The revision of pt2wire's own fields (ids from 1000)."),
+        ("treespec_version", schema.treespec_version, "The version of the text form of treespecs."),
+    )
+    text = render(
+        "cpp/schema.h.j2",
+        banner=banner(schema, "//"),
+        constants=constants,
+        enums=[type_ for type_ in types if type_.keyword == "enum"],
+        types=[type_ for type_ in types if type_.keyword != "enum"],
+    )
+    return {"include/pt2wire/schema.h": text}
+
+
+def safe_name(name: str, taken: frozenset[str] = frozenset()) -> str:
+    """A name of the schema as C++ can have it: a word of the language, or one in `taken`, gets an underscore."""
+    return f"{name}_" if name in KEYWORDS or name in taken else name
+
+
+def _type(definition: TypeDef, shapes: dict[str, _Shape]) -> _Type:
+    name = safe_name(definition.name)
+    if definition.kind is Kind.ENUM:
+        values = tuple(_value(value) for value in definition.values)
+        return _Type(definition.doc, name, name, "enum", values=values, tables=_tables(definition))
+    taken = _UNION_NAMES if definition.kind is Kind.UNION else frozenset()
+    members = tuple(
+        _member(field, position, definition.kind, taken, shapes) for position, field in enumerate(definition.fields)
+    )
+    return _Type(
+        definition.doc,
+        name,
+        f"basic::{name}<S>",
+        "class" if definition.kind is Kind.UNION else "struct",
+        members=members,
+        stored=", ".join(member.stored for member in members),
+        min_size=shapes[definition.name].min_size,
+    )
+
+
+def _value(value: EnumValue) -> _Value:
+    return _Value(value.doc, safe_name(value.name), _text(value.name), value.value)
+
+
+def _tables(definition: TypeDef) -> tuple[_Table, ...]:
+    columns = (
+        ("name", "The name in schema.yaml", {value.name: value.name for value in definition.values}),
+        ("torch_name", "The name in `torch`", {value.name: value.torch for value in definition.values if value.torch}),
+        ("c10_name", "The name in `c10`", {value.name: value.c10 for value in definition.values if value.c10}),
+    )
+    return tuple(
+        _Table(function, doc, tuple((safe_name(key), _text(text)) for key, text in rows.items()))
+        for function, doc, rows in columns
+        if rows
+    )
+
+
+def _member(
+    field: Field, position: int, kind: Kind, taken: frozenset[str], shapes: dict[str, _Shape]
+) -> _Member:
+    shape = _shape(field.type, shapes)
+    spelling = f"std::optional<{shape.spelling}>" if field.optional else shape.spelling
+    required = kind is Kind.STRUCT and _required(field)
+    return _Member(
+        doc=field.doc,
+        name=safe_name(field.name, taken),
+        info=f"{{{field.id}, {_text(field.name)}, {str(required).lower()}}}",
+        id=field.id,
+        position=position,
+        type=spelling,
+        result=spelling if shape.by_value else f"const {spelling}&",
+        stored=f"Indirect<S, {spelling}>" if shape.size > _INLINE_LIMIT else spelling,
+        initializer=_initializer(field),
+    )
+
+
+def _initializer(field: Field) -> str:
+    value = field.default.value if field.default else None
+    if value is None or value == ():
+        return "" if field.optional or not isinstance(field.type, PrimitiveType | NamedType) else "{}"
+    if isinstance(value, bool):
+        return f" = {str(value).lower()}"
+    if isinstance(value, str):
+        return f" = {field.type}::{safe_name(value)}" if isinstance(field.type, NamedType) else f"{{{_text(value)}}}"
+    return f" = {value!r}"
+
+
+def _required(field: Field) -> bool:
+    """Whether a document without the field is refused: an optional field may be left out even where Python wants it."""
+    return not field.optional and field.default is None
+
+
+def _text(text: str) -> str:
+    """A C++ string literal; JSON's escapes of ASCII are also those of C++."""
+    return json.dumps(text)
+
+
+def _shape(type_: TypeRef, shapes: dict[str, _Shape]) -> _Shape:
+    match type_:
+        case PrimitiveType(primitive):
+            if primitive not in _PRIMITIVES:
+                raise NotImplementedError(f"the C++ target has no type for {primitive.value} yet; add it to _PRIMITIVES")
+            return _PRIMITIVES[primitive]
+        case NamedType(name):
+            return shapes[name]
+        case ListType(item):
+            return _Shape(f"List<S, {_spelling(item)}>", False, 16, 8, 1)
+        case MapType(value):
+            return _Shape(f"Map<S, {_spelling(value)}>", False, 16, 8, 1)
+
+
+def _spelling(type_: TypeRef) -> str:
+    """A type inside a container, which may be one that is defined further down."""
+    match type_:
+        case PrimitiveType(primitive):
+            return _PRIMITIVES[primitive].spelling
+        case NamedType(name, kind):
+            return safe_name(name) if kind is Kind.ENUM else f"{safe_name(name)}<S>"
+        case ListType(item):
+            return f"List<S, {_spelling(item)}>"
+        case MapType(value):
+            return f"Map<S, {_spelling(value)}>"
+
+
+def _shapes(schema: Schema) -> dict[str, _Shape]:
+    """The shape of every named type; by-value order makes one pass enough."""
+    shapes: dict[str, _Shape] = {}
+    for definition in schema.ordered:
+        match definition.kind:
+            case Kind.ENUM:
+                shapes[definition.name] = _Shape(safe_name(definition.name), True, 4, 4, 1)
+            case Kind.STRUCT:
+                shapes[definition.name] = _struct_shape(definition, shapes)
+            case Kind.UNION:
+                shapes[definition.name] = _union_shape(definition, shapes)
+    return shapes
+
+
+def _struct_shape(definition: TypeDef, shapes: dict[str, _Shape]) -> _Shape:
+    size, alignment, min_size = 0, 1, 1  # on the wire: one byte that ends the struct
+    for field in definition.fields:
+        shape = _shape(field.type, shapes)
+        # std::optional puts its flag behind the value, at the value's alignment.
+        field_size = shape.size + shape.alignment if field.optional else shape.size
+        size = _round_up(size, shape.alignment) + field_size
+        alignment = max(alignment, shape.alignment)
+        if _required(field):
+            in_header = field.type == PrimitiveType(Primitive.BOOL)
+            min_size += 1 if in_header else 1 + shape.min_size
+    name = safe_name(definition.name)
+    return _Shape(f"{name}<S>", False, _round_up(max(size, 1), alignment), alignment, min_size)
+
+
+def _union_shape(definition: TypeDef, shapes: dict[str, _Shape]) -> _Shape:
+    size, alignment = 2, 2  # of Unknown
+    for field in definition.fields:
+        shape = _shape(field.type, shapes)
+        inline = shape.size <= _INLINE_LIMIT
+        size = max(size, shape.size if inline else 8)
+        alignment = max(alignment, shape.alignment if inline else 8)
+    # A tag behind the members; on the wire, the header of a member (a bool lies in it) and the end.
+    return _Shape(f"{safe_name(definition.name)}<S>", False, _round_up(size + 1, alignment), alignment, 2)
+
+
+def _round_up(size: int, alignment: int) -> int:
+    return (size + alignment - 1) // alignment * alignment

@@ -1,0 +1,220 @@
+// Part of pt2wire. A cursor over Thrift's compact encoding in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "pt2wire/error.h"
+#include "pt2wire/utf8.h"
+#include "pt2wire/wire.h"
+
+namespace pt2wire {
+
+/// Reads TCompact values one after the other. Never reads beyond the end, never allocates; anything malformed is an
+/// `Error` with the offset of the value at fault.
+class CompactReader {
+ public:
+  /// Structs and unions that may lie inside each other, as in both Thrift runtimes.
+  static constexpr int max_depth = 64;
+
+  CompactReader(const std::uint8_t* data, std::size_t size) noexcept
+      : begin_(data), at_(data), end_(data + size) {}
+
+  std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
+  std::size_t remaining() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+
+  [[noreturn]] void fail(std::string reason) const { throw Error(std::move(reason), offset()); }
+
+  void enter_struct() {
+    if (++depth_ > max_depth) fail("more than 64 structs and unions lie inside each other");
+  }
+  void leave_struct() noexcept { --depth_; }
+
+  /// Goes on to the next field. `field` holds the previous one (ids are written as differences). False at the end.
+  bool next_field(FieldHeader& field) {
+    const std::uint8_t byte = take_byte();
+    if (byte == 0) return false;
+    const int delta = byte >> 4;
+    if (delta != 0) {
+      if (field.id > INT16_MAX - delta) fail_before(1, "the field id is over 32767");
+      field.id = static_cast<std::int16_t>(field.id + delta);
+    } else {
+      const std::int32_t id = read_i32();
+      if (id < INT16_MIN || id > INT16_MAX) fail("the field id " + std::to_string(id) + " is over 16 bits");
+      field.id = static_cast<std::int16_t>(id);
+    }
+    const std::uint8_t type = byte & 15;
+    field.wire = wire_of(type);
+    field.value = type == 1;
+    return true;
+  }
+
+  /// The value of a bool field lies in its header.
+  bool read_bool(const FieldHeader& field) const noexcept { return field.value; }
+
+  bool read_bool_item() {
+    const std::uint8_t byte = take_byte();
+    if (byte != 1 && byte != 2) fail_before(1, "a bool in a list is 1 or 2, not " + std::to_string(byte));
+    return byte == 1;
+  }
+
+  std::int32_t read_i32() { return unzigzag(read_varint<std::uint32_t>()); }
+  std::int64_t read_i64() { return unzigzag(read_varint<std::uint64_t>()); }
+
+  double read_double() {
+    if (remaining() < 8) fail_truncated("a double");
+    std::uint64_t bits = 0;
+    for (int i = 0; i != 8; ++i) bits |= static_cast<std::uint64_t>(at_[i]) << (8 * i);
+    at_ += 8;
+    double value;
+    static_assert(sizeof value == sizeof bits);
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+
+  std::string_view read_text() {
+    const std::string_view text = take_text();
+    if (const std::size_t valid = valid_utf8_prefix(text); valid != text.size()) {
+      throw Error("the text is not valid UTF-8", offset() - text.size() + valid);
+    }
+    return text;
+  }
+
+  ListHeader read_list() {
+    const std::uint8_t byte = take_byte();
+    const std::uint32_t size = (byte >> 4) == 15 ? read_varint<std::uint32_t>() : byte >> 4;
+    return {wire_of(byte & 15), size};
+  }
+
+  MapHeader read_map() {
+    const auto size = read_varint<std::uint32_t>();
+    if (size == 0) return {Wire::stop, Wire::stop, 0};
+    const std::uint8_t types = take_byte();
+    return {wire_of(types >> 4), wire_of(types & 15), size};
+  }
+
+  /// Skips the value of a field.
+  void skip(const FieldHeader& field) {
+    if (field.wire != Wire::boolean) skip_value(field.wire, depth_);
+  }
+
+ private:
+  Wire wire_of(std::uint8_t type) const {
+    constexpr Wire wires[16] = {Wire::stop, Wire::boolean, Wire::boolean, Wire::i8,  Wire::i16, Wire::i32,
+                                Wire::i64,  Wire::f64,     Wire::text,    Wire::list, Wire::set, Wire::map,
+                                Wire::structure, Wire::uuid, Wire::stop,  Wire::stop};
+    const Wire wire = wires[type];
+    if (wire == Wire::stop) fail_before(1, "the type number " + std::to_string(type) + " has no meaning in TCompact");
+    return wire;
+  }
+
+  std::uint8_t take_byte() {
+    if (at_ == end_) fail_truncated("the next byte");
+    return *at_++;
+  }
+
+  std::string_view take_text() {
+    const auto size = read_varint<std::uint32_t>();
+    if (size > remaining()) {
+      fail("a text of " + std::to_string(size) + " bytes, with " + std::to_string(remaining()) + " bytes left");
+    }
+    const std::string_view text(reinterpret_cast<const char*>(at_), size);
+    at_ += size;
+    return text;
+  }
+
+  template <class Unsigned>
+  Unsigned read_varint() {
+    const std::uint8_t byte = take_byte();
+    return byte < 0x80 ? byte : read_long_varint<Unsigned>(byte);
+  }
+
+  template <class Unsigned>
+  Unsigned read_long_varint(std::uint8_t byte) {
+    constexpr int bits = 8 * sizeof(Unsigned);
+    const std::size_t start = offset() - 1;
+    Unsigned value = byte & 0x7f;
+    for (int shift = 7;; shift += 7) {
+      byte = take_byte();
+      const std::uint8_t digit = byte & 0x7f;
+      if (shift >= bits || (shift + 7 > bits && digit >> (bits - shift) != 0)) {
+        throw Error("the varint is wider than " + std::to_string(bits) + " bits", start);
+      }
+      value |= static_cast<Unsigned>(digit) << shift;
+      if (byte < 0x80) {
+        if (digit == 0) throw Error("the varint is longer than its value needs", start);
+        return value;
+      }
+    }
+  }
+
+  static std::int32_t unzigzag(std::uint32_t n) noexcept { return static_cast<std::int32_t>((n >> 1) ^ (0 - (n & 1))); }
+  static std::int64_t unzigzag(std::uint64_t n) noexcept { return static_cast<std::int64_t>((n >> 1) ^ (0 - (n & 1))); }
+
+  // Inside skipped fields containers count as levels too: they are what a hostile file would nest.
+  void skip_value(Wire wire, int depth) {
+    switch (wire) {
+      case Wire::stop: return;
+      case Wire::boolean: read_bool_item(); return;
+      case Wire::i8: take_byte(); return;
+      case Wire::i16: case Wire::i32: read_i32(); return;
+      case Wire::i64: read_i64(); return;
+      case Wire::f64: read_double(); return;
+      case Wire::text: take_text(); return;
+      case Wire::uuid: skip_bytes(16); return;
+      case Wire::list: case Wire::set: skip_list(depth + 1); return;
+      case Wire::map: skip_map(depth + 1); return;
+      case Wire::structure: skip_struct(depth + 1); return;
+    }
+  }
+
+  void skip_struct(int depth) {
+    check_skipped(depth);
+    FieldHeader field;
+    while (next_field(field)) {
+      if (field.wire != Wire::boolean) skip_value(field.wire, depth);
+    }
+  }
+
+  void skip_list(int depth) {
+    check_skipped(depth);
+    const ListHeader list = read_list();
+    for (std::uint32_t i = 0; i != list.size; ++i) skip_value(list.item, depth);
+  }
+
+  void skip_map(int depth) {
+    check_skipped(depth);
+    const MapHeader map = read_map();
+    for (std::uint32_t i = 0; i != map.size; ++i) {
+      skip_value(map.key, depth);
+      skip_value(map.value, depth);
+    }
+  }
+
+  void skip_bytes(std::size_t count) {
+    if (remaining() < count) fail_truncated("a value");
+    at_ += count;
+  }
+
+  void check_skipped(int depth) const {
+    if (depth > max_depth) fail("more than 64 levels lie inside each other in an unknown field");
+  }
+
+  [[noreturn]] void fail_before(std::size_t back, std::string reason) const {
+    throw Error(std::move(reason), offset() - back);
+  }
+
+  [[noreturn]] void fail_truncated(const char* what) const {
+    fail(std::string("the bytes end where ") + what + " should be");
+  }
+
+  const std::uint8_t* begin_;
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
+  int depth_ = 0;
+};
+
+}  // namespace pt2wire

@@ -1,0 +1,264 @@
+// Part of pt2wire. Fills the generated types from a reader: the rules that hold for every struct, union, list and map.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "pt2wire/error.h"
+#include "pt2wire/traits.h"
+#include "pt2wire/union.h"
+#include "pt2wire/wire.h"
+
+namespace pt2wire {
+
+/// Decodes one document. `Storage` makes the containers (see view.h), `Reader` shows the bytes (see compact.h).
+///
+/// Refused, each with path and offset: a known field or member with another wire type, a field twice, a required field
+/// missing, a union with no or two members, a list or map larger than the bytes left could hold, a key twice, nesting
+/// over 64. Unknown fields are skipped and counted; an unknown union member becomes `Unknown`.
+template <class Storage, class Reader>
+class Decoder {
+ public:
+  Decoder(Reader& reader, typename Storage::Builder& builder) noexcept : reader_(reader), builder_(builder) {}
+
+  /// Reads a struct or union.
+  template <class T>
+  void read(T& out) {
+    reader_.enter_struct();
+    if constexpr (Traits<T>::is_union) {
+      read_union(out);
+    } else {
+      read_struct(out);
+    }
+    reader_.leave_struct();
+  }
+
+  /// How many fields were skipped because this header does not know them.
+  std::size_t skipped_fields() const noexcept { return skipped_fields_; }
+
+ private:
+  using String = typename Storage::String;
+  template <class T>
+  using List = typename Storage::template List<T>;
+  template <class T>
+  using Map = typename Storage::template Map<T>;
+  template <class T>
+  using Indirect = typename Storage::template Indirect<T>;
+
+  /// How a type of the schema looks on the wire, and the bytes of its shortest encoding.
+  struct Shape {
+    Wire wire;
+    std::size_t min_size;
+  };
+  static constexpr Shape shape(const bool*) { return {Wire::boolean, 1}; }
+  static constexpr Shape shape(const std::int64_t*) { return {Wire::i64, 1}; }
+  static constexpr Shape shape(const double*) { return {Wire::f64, 8}; }
+  static constexpr Shape shape(const String*) { return {Wire::text, 1}; }
+  template <class T>
+  static constexpr Shape shape(const List<T>*) {
+    return {Wire::list, 1};
+  }
+  template <class T>
+  static constexpr Shape shape(const Map<T>*) {
+    return {Wire::map, 1};
+  }
+  template <class T>
+  static constexpr Shape shape(const Indirect<T>*) {
+    return shape(static_cast<const T*>(nullptr));
+  }
+  template <class T>
+  static constexpr Shape shape(const std::optional<T>*) {
+    return shape(static_cast<const T*>(nullptr));
+  }
+  template <class T>
+  static constexpr Shape shape(const T*) {
+    if constexpr (std::is_enum_v<T>) {
+      return {Wire::i32, 1};
+    } else {
+      return {Wire::structure, Traits<T>::min_size};
+    }
+  }
+  template <class T>
+  static constexpr Shape shape_of = shape(static_cast<const T*>(nullptr));
+
+  // Structs and unions.
+
+  template <class T>
+  void read_struct(T& out) {
+    static_assert(std::size(Traits<T>::fields) <= 64, "the fields seen are a mask of 64 bits");
+    FieldHeader field;
+    std::uint64_t seen = 0;
+    while (reader_.next_field(field)) {
+      const bool known = Traits<T>::with_field(out, field.id, [&](auto& slot, auto position) {
+        constexpr std::uint64_t bit = std::uint64_t{1} << position();
+        within_field<T>(position(), [&] {
+          if ((seen & bit) != 0) reader_.fail("the field is there twice");
+          seen |= bit;
+          read_field(field, slot);
+        });
+      });
+      if (!known) {
+        reader_.skip(field);
+        ++skipped_fields_;
+      }
+    }
+    constexpr std::uint64_t required = required_fields<T>();
+    if ((seen & required) != required) refuse_missing<T>(seen);
+  }
+
+  template <class T>
+  void read_union(T& out) {
+    FieldHeader field;
+    if (!reader_.next_field(field)) reader_.fail("the union " + std::string(Traits<T>::name) + " has no member");
+    const bool known = Traits<T>::with_member(field.id, [&](auto position) {
+      within_field<T>(position(), [&] { read_field(field, out.variant().template emplace<position() + 1>()); });
+    });
+    if (!known) {
+      reader_.skip(field);
+      out.variant().template emplace<0>(Unknown{field.id});
+    }
+    if (reader_.next_field(field)) reader_.fail("the union " + std::string(Traits<T>::name) + " has two members");
+  }
+
+  // Values.
+
+  template <class T>
+  void read_field(const FieldHeader& field, T& out) {
+    expect(field.wire, shape_of<T>.wire);
+    read_field_value(field, out);
+  }
+  void read_field_value(const FieldHeader& field, bool& out) { out = reader_.read_bool(field); }
+  void read_field_value(const FieldHeader& field, std::optional<bool>& out) { out = reader_.read_bool(field); }
+  template <class T>
+  void read_field_value(const FieldHeader&, T& out) {
+    read_value(out);
+  }
+
+  void read_value(bool& out) { out = reader_.read_bool_item(); }
+  void read_value(std::int64_t& out) { out = reader_.read_i64(); }
+  void read_value(double& out) { out = reader_.read_double(); }
+  void read_value(String& out) { builder_.string(out, reader_.read_text()); }
+  template <class T>
+  void read_value(std::optional<T>& out) {
+    read_value(out.emplace());
+  }
+  template <class T>
+  void read_value(Indirect<T>& out) {
+    located([&] { read_value(builder_.indirect(out)); });
+  }
+  template <class T>
+  void read_value(T& out) {
+    if constexpr (std::is_enum_v<T>) {
+      out = static_cast<T>(reader_.read_i32());  // enums are open: a number this header does not know is kept
+    } else {
+      read(out);
+    }
+  }
+
+  template <class T>
+  void read_value(List<T>& out) {
+    const ListHeader header = reader_.read_list();
+    expect(header.item, shape_of<T>.wire);
+    check_size("list", header.size, shape_of<T>.min_size);
+    auto* const items = located([&] { return builder_.list(out, header.size); });
+    std::uint32_t i = 0;
+    try {
+      for (; i != header.size; ++i) read_value(items[i]);
+    } catch (Error& error) {
+      error.within_item(i);
+      throw;
+    }
+  }
+
+  template <class T>
+  void read_value(Map<T>& out) {
+    const MapHeader header = reader_.read_map();
+    if (header.size == 0) return;
+    expect(header.key, Wire::text);
+    expect(header.value, shape_of<T>.wire);
+    check_size("map", header.size, 1 + shape_of<T>.min_size);
+    const std::size_t start = reader_.offset();
+    auto* const entries = located([&] { return builder_.map(out, header.size); });
+    for (std::uint32_t i = 0; i != header.size; ++i) {
+      builder_.string(entries[i].key, reader_.read_text());
+      try {
+        read_value(entries[i].value);
+      } catch (Error& error) {
+        error.within_key(entries[i].key);
+        throw;
+      }
+    }
+    located([&] { builder_.finish(out); }, start);
+  }
+
+  // Faults.
+
+  void expect(Wire found, Wire wanted) const {
+    if (found != wanted) {
+      reader_.fail("expected " + std::string(wire_name(wanted)) + ", found " + std::string(wire_name(found)));
+    }
+  }
+
+  /// Before anything is allocated for it.
+  void check_size(const char* what, std::uint32_t size, std::size_t item_size) const {
+    if (size > reader_.remaining() / item_size) {
+      reader_.fail("a " + std::string(what) + " of " + std::to_string(size) + " items, with " +
+                   std::to_string(reader_.remaining()) + " bytes left");
+    }
+  }
+
+  /// Runs a step that knows no offsets, and gives its error one.
+  template <class F>
+  decltype(auto) located(F&& step, std::size_t offset) const {
+    try {
+      return step();
+    } catch (Error& error) {
+      if (error.offset() != Error::no_offset) throw;
+      throw Error(error.reason(), offset, error.path());
+    }
+  }
+  template <class F>
+  decltype(auto) located(F&& step) const {
+    return located(std::forward<F>(step), reader_.offset());
+  }
+
+  template <class T, class F>
+  static void within_field(std::size_t position, F&& step) {
+    try {
+      step();
+    } catch (Error& error) {
+      error.within_field(Traits<T>::fields[position].name);
+      throw;
+    }
+  }
+
+  template <class T>
+  static constexpr std::uint64_t required_fields() {
+    std::uint64_t mask = 0;
+    for (std::size_t i = 0; i != std::size(Traits<T>::fields); ++i) {
+      if (Traits<T>::fields[i].required) mask |= std::uint64_t{1} << i;
+    }
+    return mask;
+  }
+
+  template <class T>
+  [[noreturn]] void refuse_missing(std::uint64_t seen) const {
+    std::string names;
+    for (std::size_t i = 0; i != std::size(Traits<T>::fields); ++i) {
+      if (!Traits<T>::fields[i].required || (seen >> i & 1) != 0) continue;
+      names += (names.empty() ? "" : ", ") + std::string(Traits<T>::fields[i].name);
+    }
+    reader_.fail("the struct " + std::string(Traits<T>::name) + " lacks " + names);
+  }
+
+  Reader& reader_;
+  typename Storage::Builder& builder_;
+  std::size_t skipped_fields_ = 0;
+};
+
+}  // namespace pt2wire

@@ -1,0 +1,83 @@
+// Part of pt2wire. A decoded document, and the function that decodes one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "pt2wire/arena.h"
+#include "pt2wire/bytes.h"
+#include "pt2wire/compact.h"
+#include "pt2wire/decoder.h"
+#include "pt2wire/error.h"
+#include "pt2wire/view.h"
+
+namespace pt2wire {
+
+/// What a document may cost. Real programs need about as much memory as they have bytes.
+struct Limits {
+  std::size_t expansion = 16;      ///< bytes of memory per byte of input ...
+  std::size_t allowance = 1 << 20; ///< ... and this many on top
+};
+
+/// A struct of the schema with everything it refers to: the bytes it was read from and the memory of its containers.
+///
+/// Move-only. Everything reached through it lives as long as it does (and does not move when it is moved).
+template <class T>
+class Document {
+ public:
+  Document(Document&&) noexcept = default;
+  Document& operator=(Document&&) noexcept = default;
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+  ~Document() = default;
+
+  const T& operator*() const noexcept { return *root_; }
+  const T* operator->() const noexcept { return root_; }
+  const Bytes& bytes() const noexcept { return bytes_; }
+
+  /// How many fields of the file this header does not know: more than 0 where a newer writer made it.
+  std::size_t skipped_fields() const noexcept { return skipped_fields_; }
+
+  /// Memory for what does not lie in the bytes themselves, in bytes and in allocations.
+  std::size_t memory_used() const noexcept { return arena_.bytes_used(); }
+  std::size_t block_count() const noexcept { return arena_.block_count(); }
+
+ private:
+  template <class U>
+  friend Document<U> decode_compact(Bytes bytes, const Limits& limits);
+
+  Document(Bytes bytes, std::size_t budget) : bytes_(std::move(bytes)), arena_(bytes_.size(), budget) {}
+
+  Bytes bytes_;
+  Arena arena_;
+  const T* root_ = nullptr;
+  std::size_t skipped_fields_ = 0;
+};
+
+/// Decodes the bytes of one Thrift struct in TCompact, all of them. No envelope, as pt2wire's records have none.
+///
+///     auto program = pt2wire::decode_compact<pt2wire::ExportedProgram>(pt2wire::Bytes::own(std::move(buffer)));
+///     for (const auto& node : program->graph_module.graph.nodes) { ... }
+///
+/// Throws `Error` if the bytes are not exactly one well-formed T, or over the limits.
+template <class T>
+Document<T> decode_compact(Bytes bytes, const Limits& limits = {}) {
+  const std::size_t size = bytes.size();
+  const std::size_t room = static_cast<std::size_t>(-1) - limits.allowance;
+  const bool unlimited = limits.expansion != 0 && size > room / limits.expansion;
+  Document<T> document(std::move(bytes), unlimited ? room : limits.allowance + limits.expansion * size);
+  CompactReader reader(document.bytes_.data(), size);
+  ViewBuilder builder{document.arena_};
+  Decoder<View, CompactReader> decoder(reader, builder);
+  T* const root = new (document.arena_.template allocate<T>(1)) T();  // the allowance covers it
+  document.root_ = root;
+  decoder.read(*root);
+  if (reader.remaining() != 0) reader.fail(std::to_string(reader.remaining()) + " bytes follow the end of the struct");
+  document.skipped_fields_ = decoder.skipped_fields();
+  return document;
+}
+
+}  // namespace pt2wire

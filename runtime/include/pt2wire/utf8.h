@@ -1,0 +1,62 @@
+// Part of pt2wire. Strict UTF-8, checked at the speed of memory where text is ASCII.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace pt2wire {
+namespace detail {
+
+/// Bytes of the sequence that starts at `text[0]`, or 0 if there is none that RFC 3629 permits.
+inline std::size_t utf8_sequence(const unsigned char* text, std::size_t left) noexcept {
+  // The second byte's range is what rules out overlong forms, surrogates and code points over U+10FFFF.
+  struct Lead {
+    unsigned char first, last, length, second_first, second_last;
+  };
+  static constexpr Lead leads[] = {
+      {0x00, 0x7f, 1, 0, 0},       {0xc2, 0xdf, 2, 0x80, 0xbf}, {0xe0, 0xe0, 3, 0xa0, 0xbf},
+      {0xe1, 0xec, 3, 0x80, 0xbf}, {0xed, 0xed, 3, 0x80, 0x9f}, {0xee, 0xef, 3, 0x80, 0xbf},
+      {0xf0, 0xf0, 4, 0x90, 0xbf}, {0xf1, 0xf3, 4, 0x80, 0xbf}, {0xf4, 0xf4, 4, 0x80, 0x8f},
+  };
+  for (const Lead& lead : leads) {
+    if (text[0] < lead.first || text[0] > lead.last) continue;
+    if (lead.length == 1) return 1;
+    if (left < lead.length || text[1] < lead.second_first || text[1] > lead.second_last) return 0;
+    for (std::size_t i = 2; i < lead.length; ++i) {
+      if ((text[i] & 0xc0) != 0x80) return 0;
+    }
+    return lead.length;
+  }
+  return 0;
+}
+
+}  // namespace detail
+
+/// How many bytes of the text, from its start, are valid UTF-8: its size if all of it is.
+inline std::size_t valid_utf8_prefix(std::string_view text) noexcept {
+  constexpr std::uint64_t high_bits = 0x8080808080808080u;
+  const char* const data = text.data();
+  const std::size_t size = text.size();
+  std::size_t at = 0;
+  while (at < size) {
+    for (; size - at >= 32; at += 32) {
+      std::uint64_t words[4];
+      std::memcpy(words, data + at, 32);
+      if (((words[0] | words[1] | words[2] | words[3]) & high_bits) != 0) break;
+    }
+    for (; size - at >= 8; at += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, data + at, 8);
+      if ((word & high_bits) != 0) break;
+    }
+    if (at == size) break;
+    const std::size_t length = detail::utf8_sequence(reinterpret_cast<const unsigned char*>(data + at), size - at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return size;
+}
+
+}  // namespace pt2wire

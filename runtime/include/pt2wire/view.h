@@ -1,0 +1,242 @@
+// Part of pt2wire. View storage: the containers of a document that refers to its bytes instead of copying them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "pt2wire/arena.h"
+#include "pt2wire/error.h"
+#include "pt2wire/traits.h"
+
+namespace pt2wire {
+
+/// A read-only sequence in a document's arena.
+template <class T>
+class Span {
+ public:
+  using value_type = T;
+  using const_iterator = const T*;
+
+  Span() = default;
+  Span(const T* items, std::size_t size) noexcept : items_(items), size_(size) {}
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  const T* data() const noexcept { return items_; }
+  const T* begin() const noexcept { return items_; }
+  const T* end() const noexcept { return items_ + size_; }
+  /// Unchecked, as in the standard containers.
+  const T& operator[](std::size_t index) const noexcept { return items_[index]; }
+  const T& at(std::size_t index) const {
+    if (index >= size_) {
+      throw Error("index " + std::to_string(index) + " is out of range: the list has " + std::to_string(size_) +
+                  " items");
+    }
+    return items_[index];
+  }
+
+ private:
+  const T* items_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// One pair of a map.
+template <class T>
+struct Entry {
+  std::string_view key;
+  T value;
+};
+
+namespace detail {
+
+inline std::uint64_t mix(std::uint64_t a) noexcept {
+  a ^= a >> 32;
+  a *= 0x9e3779b97f4a7c15u;
+  a ^= a >> 29;
+  return a;
+}
+
+inline std::uint64_t hash(std::string_view key) noexcept {
+  std::uint64_t state = key.size();
+  const char* at = key.data();
+  std::size_t left = key.size();
+  for (; left >= 8; at += 8, left -= 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    state = mix(state + word) * 0xd6e8feb86659fd93u;
+  }
+  std::uint64_t word = 0;
+  if (left != 0) std::memcpy(&word, at, left);
+  return mix(mix(state + word) * 0xd6e8feb86659fd93u);
+}
+
+}  // namespace detail
+
+/// A read-only map with text keys in a document's arena. Keeps the order of the file; keys are unique.
+///
+/// More than a few entries get a hash index behind them, so `find` is constant in time.
+template <class T>
+class Map {
+ public:
+  using value_type = Entry<T>;
+  using const_iterator = const Entry<T>*;
+
+  Map() = default;
+
+  std::size_t size() const noexcept { return size_; }
+  bool empty() const noexcept { return size_ == 0; }
+  const Entry<T>* begin() const noexcept { return entries_; }
+  const Entry<T>* end() const noexcept { return entries_ + size_; }
+
+  /// The value of a key, or nullptr.
+  const T* find(std::string_view key) const noexcept {
+    if (!has_index(size_)) {
+      for (const auto& entry : *this) {
+        if (entry.key == key) return &entry.value;
+      }
+      return nullptr;
+    }
+    const std::size_t mask = index_size(size_) - 1;
+    for (std::size_t slot = detail::hash(key) & mask; index()[slot] != vacant; slot = (slot + 1) & mask) {
+      const auto& entry = entries_[index()[slot]];
+      if (entry.key == key) return &entry.value;
+    }
+    return nullptr;
+  }
+
+  bool contains(std::string_view key) const noexcept { return find(key) != nullptr; }
+
+  const T& at(std::string_view key) const {
+    if (const T* value = find(key)) return *value;
+    throw Error("the map has no key \"" + Error::printable(key) + "\"");
+  }
+
+ private:
+  friend struct ViewBuilder;
+
+  static constexpr std::uint32_t vacant = 0xffffffff;
+  static constexpr std::size_t longest_scan = 8;  // up to here a scan is as fast as hashing
+
+  static constexpr bool has_index(std::size_t size) noexcept { return size > longest_scan; }
+  static constexpr std::size_t index_size(std::size_t size) noexcept {
+    std::size_t slots = 16;
+    while (slots < 2 * size) slots *= 2;
+    return slots;
+  }
+  const std::uint32_t* index() const noexcept { return reinterpret_cast<const std::uint32_t*>(entries_ + size_); }
+
+  const Entry<T>* entries_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// A value kept beside its owner rather than inside, so that unions stay small. Reads like a pointer that is never null
+/// once a document has been decoded.
+template <class T>
+class Indirect {
+ public:
+  Indirect() = default;
+  explicit Indirect(const T* target) noexcept : target_(target) {}
+  const T& operator*() const noexcept { return *target_; }
+  const T* operator->() const noexcept { return target_; }
+  explicit operator bool() const noexcept { return target_ != nullptr; }
+
+ private:
+  const T* target_ = nullptr;
+};
+
+template <class T>
+inline constexpr bool is_indirect<Indirect<T>> = true;
+
+/// Makes the containers of View storage while a document is being decoded. Over the budget it throws.
+struct ViewBuilder {
+  Arena& arena;
+
+  static void string(std::string_view& out, std::string_view text) noexcept { out = text; }
+
+  template <class T>
+  T* list(Span<T>& out, std::size_t size) {
+    if (size == 0) return nullptr;
+    T* const items = memory<T>(size);
+    for (std::size_t i = 0; i != size; ++i) new (items + i) T();
+    out = Span<T>(items, size);
+    return items;
+  }
+
+  /// The i-th entry's key and value are filled in by the caller, who then calls `finish`.
+  template <class T>
+  Entry<T>* map(Map<T>& out, std::size_t size) {
+    if (size == 0) return nullptr;
+    // Entries and index are one piece of memory: `Map` finds its index behind its entries.
+    const std::size_t index_bytes = Map<T>::has_index(size) ? 4 * Map<T>::index_size(size) : 0;
+    const std::size_t units = size + (index_bytes + sizeof(Entry<T>) - 1) / sizeof(Entry<T>);
+    auto* const entries = memory<Entry<T>>(units);
+    for (std::size_t i = 0; i != size; ++i) new (entries + i) Entry<T>();
+    out.entries_ = entries;
+    out.size_ = size;
+    return entries;
+  }
+
+  /// Checks that keys are unique, and builds the index.
+  template <class T>
+  void finish(Map<T>& out) {
+    const std::size_t size = out.size_;
+    const auto* const entries = out.entries_;
+    if (!Map<T>::has_index(size)) {
+      for (std::size_t i = 1; i < size; ++i) {
+        for (std::size_t j = 0; j != i; ++j) {
+          if (entries[j].key == entries[i].key) refuse_duplicate(entries[i].key);
+        }
+      }
+      return;
+    }
+    auto* const index = const_cast<std::uint32_t*>(out.index());
+    const std::size_t mask = Map<T>::index_size(size) - 1;
+    for (std::size_t slot = 0; slot <= mask; ++slot) new (index + slot) std::uint32_t(Map<T>::vacant);
+    // Keys made to collide would cost a square of time. Honest keys stay far below this, whatever they are.
+    std::size_t probes_left = 32 * size + 256;
+    for (std::size_t i = 0; i != size; ++i) {
+      std::size_t slot = detail::hash(entries[i].key) & mask;
+      for (; index[slot] != Map<T>::vacant; slot = (slot + 1) & mask) {
+        if (entries[index[slot]].key == entries[i].key) refuse_duplicate(entries[i].key);
+        if (--probes_left == 0) throw Error("the keys of the map have been made to collide");
+      }
+      index[slot] = static_cast<std::uint32_t>(i);
+    }
+  }
+
+  template <class T>
+  T& indirect(Indirect<T>& out) {
+    T* const target = new (memory<T>(1)) T();
+    out = Indirect<T>(target);
+    return *target;
+  }
+
+ private:
+  template <class T>
+  T* memory(std::size_t count) {
+    if (T* const items = arena.allocate<T>(count)) return items;
+    throw Error("the document needs more memory than its size allows for; raise Limits::expansion if it is trusted");
+  }
+
+  [[noreturn]] static void refuse_duplicate(std::string_view key) {
+    throw Error("the map has the key \"" + Error::printable(key) + "\" twice");
+  }
+};
+
+/// Storage policy: text, lists and maps refer to the document's bytes and arena; nothing is copied.
+struct View {
+  using String = std::string_view;
+  template <class T>
+  using List = Span<T>;
+  template <class T>
+  using Map = pt2wire::Map<T>;
+  template <class T>
+  using Indirect = pt2wire::Indirect<T>;
+  using Builder = ViewBuilder;
+};
+
+}  // namespace pt2wire

@@ -1,0 +1,273 @@
+"""What a node is called with: Python values and references to FX nodes, as members of `Argument`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import GraphModule, Node
+
+from ..errors import SerializeError
+from ..generated import types
+from .tables import TypeTable
+from .values import (
+    Values,
+    export_device,
+    export_layout,
+    export_memory_format,
+    export_scalar_type,
+)
+
+_Items = Sequence[Any]
+
+
+def export_argument(value: Any, values: Values, empty_list: str | None = "as_tensors") -> types.Argument:
+    """Write one argument.
+
+    The member is chosen by the value's type, the one of a list by the types of its items. The operator's
+    schema decides where the value cannot: for an empty list.
+
+    Args:
+        value: An argument of an FX node: a node, or a Python value that holds none or some.
+        values: The values of the graph, to which nodes refer.
+        empty_list: The member for an empty list. Without a schema PyTorch writes it as a list of tensors.
+
+    Raises:
+        SerializeError: For a type that the format has no member for, and for a node without a value.
+    """
+    try:
+        export = _ARGUMENTS[type(value)]
+    except KeyError:
+        raise SerializeError(
+            f"expected an argument that the format can hold, found {_name(value)} ({value!r:.80})"
+        ) from None
+    return export(value, values, empty_list)
+
+
+def export_operator_name(target: Any) -> str:
+    """The full name of what a node calls: `torch.ops.aten.add.Tensor`, `_operator.mul`, `torch.sym_max`."""
+    if isinstance(target, str):
+        return target
+    # Operators live in `torch._ops`, where `torch.ops` finds them by name.
+    module: str = target.__module__
+    if module.startswith("torch._ops"):
+        module = module.replace("torch._ops", "torch.ops")
+    return f"{module}.{target.__name__}"
+
+
+def _name(value: Any) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+# -- one value --------------------------------------------------------------------------------------------
+
+_Make = Callable[[Any], types.Argument]
+_Export = Callable[[Any, Values, str | None], types.Argument]
+
+
+def _plain(make: _Make) -> _Export:
+    return lambda value, values, empty_list: make(value)
+
+
+def _converted(make: _Make, convert: Callable[[Any], Any]) -> _Export:
+    return lambda value, values, empty_list: make(convert(value))
+
+
+def _export_none(value: None, values: Values, empty_list: str | None) -> types.Argument:
+    return types.Argument.of_none(True)
+
+
+def _export_complex(value: complex) -> types.ComplexValue:
+    return types.ComplexValue(real=value.real, imag=value.imag)
+
+
+def _export_dict(value: dict[Any, Any], values: Values, empty_list: str | None) -> types.Argument:
+    for key in value:
+        if type(key) is not str:
+            raise SerializeError(f"expected a dict with str keys as argument, found the key {key!r}")
+    items = {key: export_argument(item, values) for key, item in value.items()}
+    return types.Argument.of_string_to_argument(items)
+
+
+def _export_reference(node: Node, values: Values, empty_list: str | None) -> types.Argument:
+    if node.op == "get_attr":
+        return types.Argument.of_graph(_export_subgraph(node, values))
+    member, name = _reference(node, values)
+    return _REFERENCES[member](name)
+
+
+_REFERENCES: dict[str, Callable[[str], types.Argument]] = {
+    "as_tensor": lambda name: types.Argument.of_tensor(types.TensorArgument(name=name)),
+    "as_sym_int": lambda name: types.Argument.of_sym_int(types.SymIntArgument.of_name(name)),
+    "as_sym_float": lambda name: types.Argument.create(as_sym_float=types.SymFloatArgument.of_name(name)),
+    "as_sym_bool": lambda name: types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name)),
+}
+
+
+def _reference(node: Node, values: Values) -> tuple[str, str]:
+    try:
+        return values.references[node]
+    except KeyError:
+        found = node.meta.get("val")
+        raise SerializeError(
+            f"expected an argument that is one tensor or number, found node `{node.name}` ({node.op}), "
+            f"whose value is {'None' if found is None else _name(found)}"
+        ) from None
+
+
+def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
+    from .graph import export_graph  # a graph holds nodes, nodes hold arguments, and those hold graphs
+
+    assert isinstance(node.target, str)
+    module = getattr(node.graph.owning_module, node.target, None)
+    if not isinstance(module, GraphModule):
+        raise SerializeError(
+            f"expected `{node.target}` to be a subgraph, found {_name(module)}",
+            hint="Lift tensors to inputs with torch.export; lowered modules cannot be written yet",
+        )
+    try:
+        graph = export_graph(module, Values(values.symbols))
+    except SerializeError as error:
+        path = f"{node.target}.{error.path}" if error.path else node.target
+        raise SerializeError(error.message, path=path, hint=error.hint) from error
+    return types.GraphArgument(name=node.target, graph=graph)
+
+
+# -- lists ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _ListMember:
+    """A member that holds a list: the kinds of items that it takes, and how they are written."""
+
+    make: _Make
+    kinds: frozenset[Any]
+    export: Callable[[_Items, Values], Any]
+
+
+def _export_list(items: _Items, values: Values, empty_list: str | None) -> types.Argument:
+    if not items:
+        if empty_list is None:
+            raise SerializeError("expected a list with items, as an empty list of that type has no member")
+        return types.Argument.create(**{empty_list: []})
+    kinds = frozenset([_kind(item, values) for item in items])
+    member = _list_member(kinds)
+    if member is None:
+        found = ", ".join(sorted(kind if isinstance(kind, str) else kind.__qualname__ for kind in kinds))
+        raise SerializeError(f"expected a list whose items the format can hold together, found {found}")
+    return member.make(member.export(items, values))
+
+
+def _kind(item: Any, values: Values) -> Any:
+    """What an item is: its type, the member that refers to a node, or `_Kind` of the items in a list."""
+    kind = type(item)
+    if kind is Node:
+        return "graph" if item.op == "get_attr" else _reference(item, values)[0]
+    if issubclass(kind, (list, tuple)):
+        inner = {_kind(part, values) for part in item}
+        if not inner:
+            return "[]"
+        if inner <= _NODES:
+            return "[node]"
+        # PyTorch takes tuples of ints only, and loads them as lists.
+        return f"[{next(iter(inner)).__name__}]" if inner in ({int}, {float}) else "mixed list"
+    return kind
+
+
+@functools.lru_cache(maxsize=256)
+def _list_member(kinds: frozenset[Any]) -> _ListMember | None:
+    return next((member for member in _LIST_MEMBERS if kinds <= member.kinds), None)
+
+
+def _items(items: _Items, values: Values) -> list[Any]:
+    return list(items)
+
+
+def _numbers(union: Any, of_number: Callable[[Any], Any]) -> Callable[[_Items, Values], list[Any]]:
+    """For lists that mix numbers and nodes: each item a union of a name and a number."""
+    return lambda items, values: [
+        union.of_name(values.references[item][1]) if type(item) is Node else of_number(item) for item in items
+    ]
+
+
+def _tensors(items: _Items, values: Values) -> list[types.TensorArgument]:
+    return [types.TensorArgument(name=values.references[item][1]) for item in items]
+
+
+def _optional_tensors(items: _Items, values: Values) -> list[types.OptionalTensorArgument]:
+    return [
+        types.OptionalTensorArgument.of_none(True)
+        if item is None
+        else types.OptionalTensorArgument.create(
+            as_tensor=types.TensorArgument(name=values.references[item][1])
+        )
+        for item in items
+    ]
+
+
+def _nested_tensors(items: _Items, values: Values) -> list[list[types.TensorArgument]]:
+    return [_tensors(item, values) for item in items]
+
+
+def _nested_items(items: _Items, values: Values) -> list[list[Any]]:
+    return [list(item) for item in items]
+
+
+_NODES = frozenset(_REFERENCES)
+
+#: In the order in which PyTorch tries them. Lists of nodes of several kinds (the operands of a higher-order
+#: operator) are lists of tensors to the format; a name says which value is meant, whatever its kind.
+_LIST_MEMBERS = (
+    _ListMember(types.Argument.of_bools, frozenset({bool}), _items),
+    _ListMember(types.Argument.of_ints, frozenset({int}), _items),
+    _ListMember(types.Argument.of_floats, frozenset({float}), _items),
+    _ListMember(types.Argument.of_strings, frozenset({str}), _items),
+    _ListMember(
+        types.Argument.of_sym_ints,
+        frozenset({int, "as_sym_int"}),
+        _numbers(types.SymIntArgument, types.SymIntArgument.of_int),
+    ),
+    _ListMember(
+        types.Argument.of_sym_floats,
+        frozenset({float, "as_sym_float"}),
+        _numbers(types.SymFloatArgument, types.SymFloatArgument.of_float),
+    ),
+    _ListMember(
+        types.Argument.of_sym_bools,
+        frozenset({bool, "as_sym_bool"}),
+        _numbers(types.SymBoolArgument, types.SymBoolArgument.of_bool),
+    ),
+    _ListMember(types.Argument.of_tensors, _NODES, _tensors),
+    _ListMember(types.Argument.of_nested_tensors, frozenset({"[node]", "[]"}), _nested_tensors),
+    _ListMember(types.Argument.of_optional_tensors, _NODES | {NoneType}, _optional_tensors),
+    _ListMember(types.Argument.of_int_lists, frozenset({"[int]", "[]"}), _nested_items),
+    _ListMember(types.Argument.of_float_lists, frozenset({"[float]", "[]"}), _nested_items),
+)
+
+_ARGUMENTS: TypeTable[_Export] = TypeTable(
+    {
+        Node: _export_reference,
+        bool: _plain(types.Argument.of_bool),
+        int: _plain(types.Argument.of_int),
+        float: _plain(types.Argument.of_float),
+        str: _plain(types.Argument.of_string),
+        complex: _converted(types.Argument.of_complex, _export_complex),
+        NoneType: _export_none,
+        list: _export_list,
+        tuple: _export_list,
+        dict: _export_dict,
+        torch.dtype: _converted(types.Argument.of_scalar_type, export_scalar_type),
+        torch.layout: _converted(types.Argument.of_layout, export_layout),
+        torch.memory_format: _converted(types.Argument.of_memory_format, export_memory_format),
+        torch.device: _converted(types.Argument.of_device, export_device),
+        OpOverload: _converted(types.Argument.of_operator, export_operator_name),
+        HigherOrderOperator: _converted(types.Argument.of_operator, export_operator_name),
+    },
+    exact=(int, float, str, complex),
+)

@@ -1,0 +1,126 @@
+"""A graph: its inputs, its nodes in order, its outputs, and what every name stands for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
+
+import torch
+from torch.export.graph_signature import CustomObjArgument
+from torch.fx import GraphModule, Node
+
+from ..errors import SerializeError
+from ..generated import types
+from .arguments import export_argument
+from .nodes import export_node
+from .tables import TypeTable
+from .values import Values, export_value
+
+
+def export_graph(module: GraphModule, values: Values) -> types.Graph:
+    """Write a graph, the subgraphs of its higher-order operators included.
+
+    Args:
+        module: The graph, in topological order, with the modules that its `get_attr` nodes name.
+        values: Empty, to be filled with the values that the graph defines.
+
+    Raises:
+        SerializeError: Its path is the name of the node, behind those of the nodes that hold the subgraph.
+    """
+    graph = types.Graph(
+        inputs=[],
+        outputs=[],
+        nodes=[],
+        tensor_values=values.tensors,
+        sym_int_values=values.sym_ints,
+        sym_bool_values=values.sym_bools,
+        custom_obj_values={},
+        sym_float_values=values.sym_floats,
+    )
+    for node in module.graph.nodes:
+        try:
+            _NODES.get(node.op, _refuse)(node, graph, values)
+        except SerializeError as error:
+            path = f"{node.name}.{error.path}" if error.path else node.name
+            raise SerializeError(error.message, path=path, hint=error.hint) from error
+    return graph
+
+
+def _add_placeholder(node: Node, graph: types.Graph, values: Values) -> None:
+    value = node.meta.get("val")
+    try:
+        export = _PLACEHOLDERS[type(value)]
+    except KeyError:
+        raise SerializeError(
+            f"expected a tensor, a symbolic int, int, float, str, bool or None as input, found "
+            f"{type(value).__qualname__}"
+        ) from None
+    graph.inputs.append(export(node, value, values))
+
+
+def _export_constant(node: Node, value: Any, values: Values) -> types.Argument:
+    return export_argument(value, values)
+
+
+def _export_input(node: Node, value: Any, values: Values) -> types.Argument:
+    return export_value(node.name, value, (node,), values)
+
+
+def _refuse_custom_obj(node: Node, value: CustomObjArgument, values: Values) -> types.Argument:
+    raise SerializeError(
+        f"custom (torchbind or opaque) objects cannot be written yet, found one of class {value.class_fqn}",
+        hint="Replace the object by tensors",
+    )
+
+
+_PLACEHOLDERS: TypeTable[Callable[[Node, Any, Values], types.Argument]] = TypeTable(
+    {
+        torch.Tensor: _export_input,
+        torch.SymInt: _export_input,
+        int: _export_constant,
+        bool: _export_constant,
+        str: _export_constant,
+        float: _export_constant,
+        NoneType: _export_constant,
+        CustomObjArgument: _refuse_custom_obj,
+    },
+    exact=(int, float, str),
+)
+
+
+def _add_call(node: Node, graph: types.Graph, values: Values) -> None:
+    # A getitem was written with the node that it takes apart.
+    if node.target is not operator.getitem:
+        graph.nodes.append(export_node(node, values))
+
+
+def _add_attribute(node: Node, graph: types.Graph, values: Values) -> None:
+    """Nothing: a subgraph is written where a node is called with it."""
+
+
+def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
+    outputs = node.args[0]
+    # Subgraphs may return one tensor rather than a tuple.
+    graph.is_single_tensor_return = isinstance(outputs, Node)
+    if isinstance(outputs, Node):
+        outputs = (outputs,)
+    if not isinstance(outputs, (tuple, list)):
+        raise SerializeError(f"expected a tuple of outputs, found {type(outputs).__qualname__}")
+    graph.outputs = [export_argument(output, values) for output in outputs]
+
+
+def _refuse(node: Node, graph: types.Graph, values: Values) -> None:
+    raise SerializeError(
+        f"expected a graph of function calls, found a {node.op} of {node.target!r}",
+        hint="Graphs made by torch.export have none; write the program that it returned",
+    )
+
+
+_NODES: dict[str, Callable[[Node, types.Graph, Values], None]] = {
+    "placeholder": _add_placeholder,
+    "call_function": _add_call,
+    "get_attr": _add_attribute,
+    "output": _add_output,
+}

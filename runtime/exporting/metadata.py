@@ -1,0 +1,72 @@
+"""What is kept about a node besides what it computes: where it came from, and what users noted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch.fx.traceback import NodeSource
+
+from ..errors import SerializeError
+from .arguments import export_operator_name
+
+_SEPARATOR = ";"
+
+
+def export_metadata(meta: Mapping[str, Any]) -> dict[str, str]:
+    """Write the metadata of an FX node that the format keeps; each entry is one text."""
+    return {
+        key: export(meta[key])
+        for key, export, keeps_empty in _ENTRIES
+        if key in meta and (keeps_empty or meta[key])
+    }
+
+
+def export_graph_metadata(meta: Mapping[str, Any]) -> dict[str, str]:
+    """Write the metadata of a graph module that the format keeps: what users noted."""
+    custom = meta.get("custom")
+    return {"custom": _export_custom(custom)} if custom else {}
+
+
+def _export_stack_trace(trace: str) -> str:
+    return trace
+
+
+def _export_module_stack(stack: Mapping[str, tuple[str, str]]) -> str:
+    return _SEPARATOR.join([f"{key},{path},{kind}" for key, (path, kind) in stack.items()])
+
+
+def _export_source_stack(stack: Any) -> str:
+    return _SEPARATOR.join([f"{name},{export_operator_name(target)}" for name, target, *_ in stack])
+
+
+def _export_torch_fn(names: Any) -> str:
+    return _SEPARATOR.join(names)
+
+
+def _export_custom(custom: Any) -> str:
+    try:
+        return json.dumps(custom)
+    except (TypeError, ValueError) as cause:
+        raise SerializeError(
+            f"expected custom metadata that JSON can hold: {cause}",
+            hint="Keep texts, numbers, lists and dicts",
+        ) from cause
+
+
+def _export_from_node(sources: Any) -> str:
+    if sources is None:
+        return "null"
+    return json.dumps([source.to_dict() for source in sources if isinstance(source, NodeSource)])
+
+
+#: In the order in which PyTorch writes them: the key, how its value becomes text, whether empty ones count.
+_ENTRIES: tuple[tuple[str, Callable[[Any], str], bool], ...] = (
+    ("stack_trace", _export_stack_trace, False),
+    ("nn_module_stack", _export_module_stack, False),
+    ("source_fn_stack", _export_source_stack, False),
+    ("torch_fn", _export_torch_fn, False),
+    ("custom", _export_custom, False),
+    ("from_node", _export_from_node, True),
+)

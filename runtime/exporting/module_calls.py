@@ -1,0 +1,46 @@
+"""How the program's submodules were called, which unflattening needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch.export import ModuleCallEntry, ModuleCallSignature
+
+from ..errors import SerializeError
+from ..generated import types
+from .signature import export_argument_spec
+from .treespecs import export_treespec
+from .values import Values
+
+
+def export_module_call_graph(
+    entries: Iterable[ModuleCallEntry], values: Values, namedtuples: dict[str, types.NamedTupleDef]
+) -> list[types.ModuleCallEntry]:
+    """Write an entry per module; the field names of named tuples in signatures are added to `namedtuples`."""
+    exported = []
+    for entry in entries:
+        try:
+            signature = (
+                export_module_call_signature(entry.signature, values, namedtuples)
+                if entry.signature
+                else None
+            )
+        except SerializeError as error:
+            raise SerializeError(
+                error.message, path=f"signature of module `{entry.fqn}`", hint=error.hint
+            ) from error
+        exported.append(types.ModuleCallEntry(fqn=entry.fqn, signature=signature))
+    return exported
+
+
+def export_module_call_signature(
+    signature: ModuleCallSignature, values: Values, namedtuples: dict[str, types.NamedTupleDef]
+) -> types.ModuleCallSignature:
+    """Write how one module was called: its values in the graph, and the structure that they had outside."""
+    return types.ModuleCallSignature(
+        inputs=[export_argument_spec(spec, values) for spec in signature.inputs],
+        outputs=[export_argument_spec(spec, values) for spec in signature.outputs],
+        in_spec=export_treespec(signature.in_spec, namedtuples),
+        out_spec=export_treespec(signature.out_spec, namedtuples),
+        forward_arg_names=list(signature.forward_arg_names) if signature.forward_arg_names else None,
+    )

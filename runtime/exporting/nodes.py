@@ -1,0 +1,271 @@
+"""Calls: what a node calls, with what, and what it yields."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import Node
+
+from ..errors import SerializeError
+from ..generated import types
+from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS
+from .arguments import export_argument, export_operator_name
+from .metadata import export_metadata
+from .tables import TypeTable
+from .values import Values, export_value
+
+#: Higher-order operators whose calls need more than the generic form, with what they need.
+_NOT_YET = {
+    "triton_kernel_wrapper_functional": "Triton kernels",
+    "triton_kernel_wrapper_mutation": "Triton kernels",
+    "call_torchbind": "methods of custom (torchbind) objects",
+    "aoti_call_delegate": "modules lowered by AOTInductor",
+    "executorch_call_delegate": "modules lowered by ExecuTorch",
+}
+
+
+def export_node(node: Node, values: Values) -> types.Node:
+    """Write a call, and define what it yields.
+
+    Args:
+        node: A `call_function` node, but not a `getitem`: those are written as the outputs of the node that
+            they take apart.
+        values: The values of its graph.
+    """
+    try:
+        export = _CALLS[type(node.target)]
+    except KeyError:
+        raise SerializeError(
+            f"expected an operator or a function over symbolic numbers, found {node.target!r} of type "
+            f"{type(node.target).__qualname__}",
+            hint="Operators of other types cannot be written yet",
+        ) from None
+    return export(node, values)
+
+
+def _export_operator(node: Node, values: Values) -> types.Node:
+    target: Any = node.target
+    if isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)):
+        names = tuple(name for name, _, _ in _parameters(target))
+        return _node(node, _positional(node, names, values), _export_single(node, values))
+    return _node(node, _export_inputs(node, values), _export_operator_outputs(node, values))
+
+
+def _export_higher_order(node: Node, values: Values) -> types.Node:
+    target: Any = node.target
+    if target.name() in _NOT_YET:
+        raise SerializeError(
+            f"{_NOT_YET[target.name()]} cannot be written yet, found a call of {target.name()}"
+        )
+    return _export_call(node, values, single_tensor=isinstance(node.meta.get("val"), torch.Tensor))
+
+
+def _export_function(node: Node, values: Values) -> types.Node:
+    name = export_operator_name(node.target)
+    if name in SYMBOLIC_FUNCTIONS:
+        inputs = _positional(node, SYMBOLIC_FUNCTIONS[name].parameters, values)
+        return _node(node, inputs, _export_single(node, values))
+    if name in FUNCTORCH_FUNCTIONS:
+        return _export_call(node, values)
+    raise SerializeError(
+        f"expected an operator or a function over symbolic numbers, found the function {name}"
+    )
+
+
+_CALLS: TypeTable[Callable[[Node, Values], types.Node]] = TypeTable(
+    {
+        OpOverload: _export_operator,
+        HigherOrderOperator: _export_higher_order,
+        FunctionType: _export_function,
+        BuiltinFunctionType: _export_function,
+    }
+)
+
+
+def _node(
+    node: Node,
+    inputs: list[types.NamedArgument],
+    outputs: list[types.Argument],
+    single_tensor: bool | None = None,
+) -> types.Node:
+    return types.Node(
+        target=export_operator_name(node.target),
+        inputs=inputs,
+        outputs=outputs,
+        metadata=export_metadata(node.meta),
+        is_hop_single_tensor_return=single_tensor,
+        name=node.name,
+    )
+
+
+# -- inputs -----------------------------------------------------------------------------------------------
+
+_POSITIONAL = types.ArgumentKind.POSITIONAL
+_KEYWORD = types.ArgumentKind.KEYWORD
+
+#: The member for an empty list, by the type of items that the operator's schema asks for.
+_EMPTY_LISTS = {
+    "BoolType": "as_bools",
+    "IntType": "as_ints",
+    "FloatType": "as_floats",
+    "StringType": "as_strings",
+    "TensorType": "as_tensors",
+}
+
+
+@functools.lru_cache(maxsize=4096)
+def _parameters(target: OpOverload) -> tuple[tuple[str, bool, str | None], ...]:
+    """An operator's parameters: name, whether given by keyword only, the member for an empty list."""
+    return tuple(
+        (argument.name, argument.kwarg_only, _EMPTY_LISTS.get(_item_kind(argument.type)))
+        for argument in target._schema.arguments
+    )
+
+
+def _item_kind(kind: Any) -> str:
+    """The kind of the items of a list type, whether the list or its items are optional or not."""
+    kind = _required(kind)
+    return _required(kind.getElementType()).kind() if kind.kind() == "ListType" else ""
+
+
+def _required(kind: Any) -> Any:
+    return kind.getElementType() if kind.kind() == "OptionalType" else kind
+
+
+def _export_inputs(node: Node, values: Values) -> list[types.NamedArgument]:
+    """Write what an operator is called with; parameters left to their defaults are left out."""
+    target: Any = node.target
+    args, kwargs = node.args, node.kwargs
+    inputs = []
+    for position, (name, keyword_only, empty_list) in enumerate(_parameters(target)):
+        if name in kwargs:
+            value, kind = kwargs[name], _KEYWORD
+        elif position < len(args) and not keyword_only:
+            value, kind = args[position], _POSITIONAL
+        else:
+            continue
+        inputs.append(
+            types.NamedArgument(name=name, arg=export_argument(value, values, empty_list), kind=kind)
+        )
+    if len(inputs) != len(args) + len(kwargs):
+        raise SerializeError(
+            f"expected arguments of {target._schema}, found {len(args)} positional and {list(kwargs)}"
+        )
+    return inputs
+
+
+def _positional(node: Node, names: Sequence[str], values: Values) -> list[types.NamedArgument]:
+    if node.kwargs or len(node.args) > len(names):
+        raise SerializeError(
+            f"expected up to {len(names)} positional arguments, found {len(node.args)} and {list(node.kwargs)}"
+        )
+    return [
+        types.NamedArgument(name=name, arg=export_argument(value, values), kind=_POSITIONAL)
+        for name, value in zip(names, node.args, strict=False)
+    ]
+
+
+def _export_call(node: Node, values: Values, single_tensor: bool | None = None) -> types.Node:
+    """Write a call of something without a schema: its positional arguments have no names."""
+    inputs = [
+        types.NamedArgument(name="", arg=export_argument(value, values), kind=_POSITIONAL)
+        for value in node.args
+    ]
+    inputs += [
+        types.NamedArgument(name=name, arg=export_argument(value, values), kind=_KEYWORD)
+        for name, value in node.kwargs.items()
+    ]
+    value = _value(node)
+    outputs = (
+        _export_multiple(node, value, values) if isinstance(value, tuple) else _export_single(node, values)
+    )
+    return _node(node, inputs, outputs, single_tensor)
+
+
+# -- outputs ----------------------------------------------------------------------------------------------
+
+
+def _value(node: Node) -> Any:
+    try:
+        return node.meta["val"]
+    except KeyError:
+        raise SerializeError(
+            "expected to know what the node yields, found no `val` in its metadata"
+        ) from None
+
+
+def _export_operator_outputs(node: Node, values: Values) -> list[types.Argument]:
+    target: Any = node.target
+    returns = _returns(target)
+    if not returns:
+        return []
+    if returns == ("List[Tensor]",):
+        return [_export_tensors(_value(node), [node], f"{node.name}_unused", values)]
+    if len(returns) == 1:
+        return _export_single(node, values)
+    return _export_multiple(node, _value(node), values)
+
+
+@functools.lru_cache(maxsize=4096)
+def _returns(target: OpOverload) -> tuple[str, ...]:
+    return tuple(str(result.real_type) for result in target._schema.returns)
+
+
+def _export_single(node: Node, values: Values) -> list[types.Argument]:
+    return [export_value(node.name, _value(node), (node,), values)]
+
+
+def _export_multiple(node: Node, results: Sequence[Any], values: Values) -> list[types.Argument]:
+    """Write the outputs of a node that yields several values, some of which may be lists of tensors.
+
+    FX takes such a value apart with `getitem` nodes. The format has none: an output carries the name of the
+    `getitem` node that would take it out, or one made up when nothing uses it.
+    """
+    parts = _parts([node])
+    outputs = []
+    for index, result in enumerate(results):
+        owners = parts.get(index, [])
+        unused = f"{node.name}_unused_{index}"
+        if isinstance(result, list):
+            unused = f"{owners[0].name}_unused" if owners else unused
+            outputs.append(_export_tensors(result, owners, unused, values))
+        else:
+            outputs.append(export_value(owners[0].name if owners else unused, result, owners, values))
+    return outputs
+
+
+def _export_tensors(
+    tensors: Sequence[Any], owners: Sequence[Node], unused: str, values: Values
+) -> types.Argument:
+    """Write an output that is a list of tensors, which the users of `owners` take apart."""
+    parts = _parts(owners)
+    arguments = []
+    for index, tensor in enumerate(tensors):
+        if not isinstance(tensor, torch.Tensor):
+            raise SerializeError(
+                f"expected tensors in a list that a node yields, found {type(tensor).__qualname__}"
+            )
+        users = parts.get(index, [])
+        name = users[0].name if users else f"{unused}_{index}"
+        export_value(name, tensor, users, values)
+        arguments.append(types.TensorArgument(name=name))
+    return types.Argument.of_tensors(arguments)
+
+
+def _parts(owners: Sequence[Node]) -> dict[int, list[Node]]:
+    """The `getitem` nodes that take a value apart, by index; those of one index stand for one value."""
+    parts: dict[int, list[Node]] = {}
+    for owner in owners:
+        for user in owner.users:
+            if user.target is not operator.getitem or type(user.args[1]) is not int:
+                raise SerializeError(
+                    f"expected only `getitem` nodes with an int to use several outputs, found `{user.name}`"
+                )
+            parts.setdefault(user.args[1], []).append(user)
+    return parts

@@ -1,0 +1,72 @@
+"""The whole program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch._export.verifier import SpecViolationError
+from torch.export import ExportedProgram
+
+from ..errors import SerializeError
+from ..generated import types
+from .graph import export_graph
+from .metadata import export_graph_metadata
+from .module_calls import export_module_call_graph
+from .signature import export_signature
+from .symbols import Symbols, export_range_constraints
+from .values import Values
+
+
+def export_program(
+    ep: ExportedProgram, *, opset_version: Mapping[str, int] | None = None
+) -> types.ExportedProgram:
+    """Write an exported program as a tree, without its weights; the program is left untouched.
+
+    Args:
+        ep: What `torch.export.export` returned, or what its `run_decompositions` made of that.
+        opset_version: The version of each operator namespace that the program was written for. That of `aten`
+            defaults to the installed one.
+
+    Returns:
+        The tree, equal to what PyTorch's serializer makes of the same program. It shares nothing with the
+        program that could be changed through it.
+
+    Raises:
+        SerializeError: For what the format cannot hold, or pt2wire does not write yet; its path names the
+            node.
+
+    Example:
+        >>> ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> export_program(ep).graph_module.graph.nodes[0].target
+        'torch.ops.aten.relu.default'
+    """
+    try:
+        ep.validate()  # type: ignore[no-untyped-call]
+    except SpecViolationError as cause:
+        raise SerializeError(
+            f"expected a valid program: {cause}",
+            hint="It was changed after torch.export; mend it, or export again",
+        ) from cause
+    values = Values(Symbols())
+    graph = export_graph(ep.graph_module, values)
+    namedtuples: dict[str, types.NamedTupleDef] = {}
+    return types.ExportedProgram(
+        graph_module=types.GraphModule(
+            graph=graph,
+            signature=export_signature(ep.graph_signature, values),
+            module_call_graph=export_module_call_graph(ep.module_call_graph, values, namedtuples),
+            metadata=export_graph_metadata(ep.graph_module.meta),
+            treespec_namedtuple_fields=namedtuples,
+        ),
+        opset_version={**(opset_version or {}), **_default_opset(opset_version)},
+        range_constraints=export_range_constraints(ep.range_constraints),
+        schema_version=types.SchemaVersion(major=types.SCHEMA_VERSION[0], minor=types.SCHEMA_VERSION[1]),
+        verifiers=[verifier.dialect for verifier in ep.verifiers],
+        torch_version=torch.__version__,
+        guards_code=list(ep._guards_code),
+    )
+
+
+def _default_opset(opset_version: Mapping[str, int] | None) -> dict[str, int]:
+    return {} if opset_version and "aten" in opset_version else {"aten": torch._C._get_max_operator_version()}

@@ -1,0 +1,184 @@
+"""What the graph's inputs and outputs are to its user: weights, mutations, gradients, user inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
+
+from torch.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymFloatArgument,
+    SymIntArgument,
+    TensorArgument,
+    TokenArgument,
+)
+
+from ..errors import SerializeError
+from ..generated import types
+from .arguments import export_argument
+from .values import Values
+
+
+def export_signature(signature: ExportGraphSignature, values: Values) -> types.GraphSignature:
+    """Write the signature of a program whose graph defined `values`."""
+    return types.GraphSignature(
+        input_specs=[_export_spec(export_input_spec, spec, values) for spec in signature.input_specs],
+        output_specs=[_export_spec(export_output_spec, spec, values) for spec in signature.output_specs],
+    )
+
+
+def _export_spec(export: Callable[[Any, Values], Any], spec: Any, values: Values) -> Any:
+    try:
+        return export(spec, values)
+    except SerializeError as error:
+        path = f"graph signature, {spec.kind.name.lower()} `{getattr(spec.arg, 'name', spec.arg)}`"
+        raise SerializeError(error.message, path=path, hint=error.hint) from error
+
+
+def export_input_spec(spec: InputSpec, values: Values) -> types.InputSpec:
+    """Write what one graph input is."""
+    return _INPUTS[spec.kind](spec, values)
+
+
+def export_output_spec(spec: OutputSpec, values: Values) -> types.OutputSpec:
+    """Write what one graph output is."""
+    return _OUTPUTS[spec.kind](spec, values)
+
+
+def export_argument_spec(spec: Any, values: Values) -> types.Argument:
+    """Write a user's or a module's input or output: the name of a value, or a constant."""
+    try:
+        export = _ARGUMENT_SPECS[type(spec)]
+    except KeyError:
+        expected = ", ".join(kind.__name__ for kind in _ARGUMENT_SPECS)
+        raise SerializeError(f"expected one of {expected}, found {type(spec).__name__}") from None
+    return export(spec, values)
+
+
+_ARGUMENT_SPECS: dict[type, Callable[[Any, Values], types.Argument]] = {
+    TensorArgument: lambda spec, values: types.Argument.of_tensor(_tensor(spec, values)),
+    SymIntArgument: lambda spec, values: types.Argument.of_sym_int(
+        types.SymIntArgument.of_name(_value_name(spec, values))
+    ),
+    SymFloatArgument: lambda spec, values: types.Argument.of_sym_float(
+        types.SymFloatArgument.of_name(_value_name(spec, values))
+    ),
+    ConstantArgument: lambda spec, values: export_argument(spec.value, values),
+}
+
+
+def _value_name(spec: Any, values: Values) -> str:
+    name: str = spec.name
+    return values.duplicates.get(name, name)
+
+
+def _tensor(spec: Any, values: Values) -> types.TensorArgument:
+    if type(spec) is not TensorArgument:
+        raise SerializeError(f"expected a tensor, found {type(spec).__name__}")
+    return types.TensorArgument(name=_value_name(spec, values))
+
+
+def _target(spec: InputSpec | OutputSpec) -> str:
+    if spec.target is None:
+        raise SerializeError("expected the name of what the value stands for, found None")
+    return spec.target
+
+
+# -- inputs -----------------------------------------------------------------------------------------------
+
+
+def _export_user_input(spec: InputSpec, values: Values) -> types.InputSpec:
+    if isinstance(spec.arg, ConstantArgument):
+        return types.InputSpec.of_constant_input(
+            types.InputToConstantInputSpec(name=spec.arg.name, value=export_constant(spec.arg.value))
+        )
+    return types.InputSpec.of_user_input(types.UserInputSpec(arg=export_argument_spec(spec.arg, values)))
+
+
+def export_constant(value: Any) -> types.ConstantValue:
+    """Write the value of an input that the program was specialized for."""
+    try:
+        return _CONSTANTS[type(value)](value)
+    except KeyError:
+        raise SerializeError(
+            f"expected int, float, str, bool or None as constant input, found {type(value).__qualname__}"
+        ) from None
+
+
+_CONSTANTS: dict[type, Callable[[Any], types.ConstantValue]] = {
+    NoneType: lambda value: types.ConstantValue.of_none(True),
+    int: types.ConstantValue.of_int,
+    float: types.ConstantValue.of_float,
+    str: types.ConstantValue.of_string,
+    bool: types.ConstantValue.of_bool,
+}
+
+
+def _export_buffer(spec: InputSpec, values: Values) -> types.InputSpec:
+    if spec.persistent is None:
+        raise SerializeError("expected to know whether the buffer is persistent, found None")
+    return types.InputSpec.of_buffer(
+        types.InputToBufferSpec(
+            arg=_tensor(spec.arg, values), buffer_name=_target(spec), persistent=spec.persistent
+        )
+    )
+
+
+def _export_custom_obj(spec: InputSpec, values: Values) -> types.InputSpec:
+    raise SerializeError(
+        f"custom (torchbind or opaque) objects cannot be written yet, found `{spec.target}`",
+        hint="Replace the object by tensors",
+    )
+
+
+def _token(spec: InputSpec | OutputSpec) -> types.TokenArgument:
+    if not isinstance(spec.arg, TokenArgument):
+        raise SerializeError(f"expected a token, found {type(spec.arg).__name__}")
+    return types.TokenArgument(name=spec.arg.name)
+
+
+_INPUTS: dict[InputKind, Callable[[InputSpec, Values], types.InputSpec]] = {
+    InputKind.USER_INPUT: _export_user_input,
+    InputKind.PARAMETER: lambda spec, values: types.InputSpec.of_parameter(
+        types.InputToParameterSpec(arg=_tensor(spec.arg, values), parameter_name=_target(spec))
+    ),
+    InputKind.BUFFER: _export_buffer,
+    InputKind.CONSTANT_TENSOR: lambda spec, values: types.InputSpec.of_tensor_constant(
+        types.InputToTensorConstantSpec(arg=_tensor(spec.arg, values), tensor_constant_name=_target(spec))
+    ),
+    InputKind.CUSTOM_OBJ: _export_custom_obj,
+    InputKind.TOKEN: lambda spec, values: types.InputSpec.of_token(types.InputTokenSpec(arg=_token(spec))),
+}
+
+# -- outputs ----------------------------------------------------------------------------------------------
+
+_OUTPUTS: dict[OutputKind, Callable[[OutputSpec, Values], types.OutputSpec]] = {
+    OutputKind.USER_OUTPUT: lambda spec, values: types.OutputSpec.of_user_output(
+        types.UserOutputSpec(arg=export_argument_spec(spec.arg, values))
+    ),
+    OutputKind.LOSS_OUTPUT: lambda spec, values: types.OutputSpec.of_loss_output(
+        types.LossOutputSpec(arg=_tensor(spec.arg, values))
+    ),
+    OutputKind.BUFFER_MUTATION: lambda spec, values: types.OutputSpec.of_buffer_mutation(
+        types.BufferMutationSpec(arg=_tensor(spec.arg, values), buffer_name=_target(spec))
+    ),
+    OutputKind.PARAMETER_MUTATION: lambda spec, values: types.OutputSpec.of_parameter_mutation(
+        types.ParameterMutationSpec(arg=_tensor(spec.arg, values), parameter_name=_target(spec))
+    ),
+    OutputKind.GRADIENT_TO_PARAMETER: lambda spec, values: types.OutputSpec.of_gradient_to_parameter(
+        types.GradientToParameterSpec(arg=_tensor(spec.arg, values), parameter_name=_target(spec))
+    ),
+    OutputKind.GRADIENT_TO_USER_INPUT: lambda spec, values: types.OutputSpec.of_gradient_to_user_input(
+        types.GradientToUserInputSpec(arg=_tensor(spec.arg, values), user_input_name=_target(spec))
+    ),
+    OutputKind.USER_INPUT_MUTATION: lambda spec, values: types.OutputSpec.of_user_input_mutation(
+        types.UserInputMutationSpec(arg=_tensor(spec.arg, values), user_input_name=_target(spec))
+    ),
+    OutputKind.TOKEN: lambda spec, values: types.OutputSpec.of_token(types.OutputTokenSpec(arg=_token(spec))),
+}

@@ -1,0 +1,302 @@
+"""The strict walk of a zip file's directory: which records there are, and where their bytes lie.
+
+A zip file says most things twice, and readers differ in which half they believe. Here both halves must agree,
+so that what was checked is what every other reader sees too: one directory that ends where the file ends, one
+root folder, no name twice, no name that leaves the root, local headers equal to the directory, and no two
+records over the same bytes.
+
+PyTorch's writer leaves CRC and sizes of each local header zero, puts them into a descriptor behind the data,
+pads with an extra field `FB`, and always writes the zip64 end records.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..errors import DeserializeError, UnsafeArtifactError
+from ..limits import DEFAULT_LIMITS, Limits
+from .records import EXTRA
+
+STORED, DEFLATED = 0, 8
+
+_END = struct.Struct("<4s4H2LH")
+_END64 = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR64 = struct.Struct("<4sLQL")
+_CENTRAL = struct.Struct("<4s6H3L5H2L")
+_LOCAL = struct.Struct("<4s5H3L2H")
+
+_ZIP64_EXTRA = 1
+_ALL_ONES = {2: 0xFFFF, 4: 0xFFFFFFFF}
+
+_ENCRYPTED, _DESCRIPTOR, _UTF8 = 1 << 0, 1 << 3, 1 << 11
+_DEFLATE_HINTS = 0b110
+_KNOWN_FLAGS = _DESCRIPTOR | _UTF8 | _DEFLATE_HINTS
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record of the archive.
+
+    Attributes:
+        name: Its name below the root folder, such as `models/model.json`.
+        method: `STORED` or `DEFLATED`.
+        crc32: Of the uncompressed bytes; 0 on a stored record may also mean that nobody computed it.
+        offset: Where its (perhaps compressed) bytes begin in the file.
+        packed_size: How many bytes it takes in the file.
+        size: Its uncompressed size in bytes.
+    """
+
+    name: str
+    method: int
+    crc32: int
+    offset: int
+    packed_size: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """One entry of the directory, before its local header has been looked at."""
+
+    raw_name: bytes
+    flags: int
+    method: int
+    crc32: int
+    packed_size: int
+    size: int
+    header_offset: int
+
+
+def read_directory(data: memoryview, source: str, limits: Limits = DEFAULT_LIMITS) -> list[Entry]:
+    """Walk the directory of a zip file and check it against the rest of the file.
+
+    Args:
+        data: The whole file.
+        source: What the file is called in messages.
+        limits: Bounds on number and length of names.
+
+    Returns:
+        The records in the directory's order, entries for folders left out.
+
+    Raises:
+        DeserializeError: The file is no zip file, is cut short, or contradicts itself.
+        UnsafeArtifactError: A name would leave the archive's folder, or a record is encrypted.
+    """
+    try:
+        start, size, count = _find_directory(data, source)
+        if count > limits.archive_entries:
+            raise DeserializeError(
+                f"expected at most {limits.archive_entries} records, found {count}",
+                path=source,
+                hint="Raise `archive_entries` in the limits if the file is yours",
+            )
+        headers = list(_central_headers(data, start, size, count, source))
+    except struct.error as error:
+        raise DeserializeError("the zip directory is damaged", path=source) from error
+    return _check(data, headers, start, source, limits)
+
+
+def _find_directory(data: memoryview, source: str) -> tuple[int, int, int]:
+    """Offset, size in bytes and number of entries of the directory."""
+    end = len(data) - _END.size
+    if end < 0 or data[end : end + 4] != b"PK\x05\x06":
+        if len(data) == 0:
+            found, hint = "an empty file", "Was saving interrupted? Save the program again"
+        elif bytes(data[:4]) == b"PK\x03\x04":
+            found = "a zip file whose end is missing or followed by other bytes"
+            hint = "The file is probably cut short: copy or download it again"
+        else:
+            found, hint = f"a file that begins with {bytes(data[:8])!r}", "Is this the right file?"
+        raise DeserializeError(f"expected a .pt2 archive (a zip file), found {found}", path=source, hint=hint)
+    _, disk, first_disk, count_here, count, size, start, comment = _END.unpack_from(data, end)
+    if comment:
+        raise DeserializeError("the zip end record announces a comment that is not there", path=source)
+    stop = end
+    locator = end - _LOCATOR64.size
+    if locator >= 0 and data[locator : locator + 4] == b"PK\x06\x07":
+        _, _, stop, disks = _LOCATOR64.unpack_from(data, locator)
+        if stop + _END64.size > locator:
+            raise DeserializeError("the zip64 end record is not where its locator says", path=source)
+        signature, rest, _, _, disk64, first_disk64, here64, count64, size64, start64 = _END64.unpack_from(
+            data, stop
+        )
+        if signature != b"PK\x06\x06" or stop + 12 + rest != locator:
+            raise DeserializeError("the zip64 end record is not where its locator says", path=source)
+        short = ((disk, 2), (first_disk, 2), (count_here, 2), (count, 2), (size, 4), (start, 4))
+        long = (disk64, first_disk64, here64, count64, size64, start64)
+        if any(a not in (b, _ALL_ONES[width]) for (a, width), b in zip(short, long, strict=True)):
+            raise DeserializeError("the two end records of the zip file disagree", path=source)
+        if disks not in (0, 1):
+            raise DeserializeError("the archive is split over several files", path=source)
+        disk, first_disk, count_here, count, size, start = long
+    if disk or first_disk or count_here != count:
+        raise DeserializeError("the archive is split over several files", path=source)
+    if start + size != stop:
+        raise DeserializeError(
+            f"expected the zip directory to end at byte {stop}, but it ends at {start + size}",
+            path=source,
+            hint="The file is cut short, or something was put in front of it",
+        )
+    return start, size, count
+
+
+def _central_headers(
+    data: memoryview, start: int, size: int, count: int, source: str
+) -> Iterator[_Header]:
+    """The `count` entries that must fill the directory exactly."""
+    at, stop = start, start + size
+    for _ in range(count):
+        if at + _CENTRAL.size > stop:
+            raise DeserializeError(f"the zip directory holds fewer than {count} records", path=source)
+        (
+            signature, _, _, flags, method, _, _, crc32, packed, unpacked, name_length, extra_length,
+            comment_length, disk, _, _, offset,
+        ) = _CENTRAL.unpack_from(data, at)  # fmt: skip
+        name_at = at + _CENTRAL.size
+        extra_at = name_at + name_length
+        at = extra_at + extra_length + comment_length
+        if signature != b"PK\x01\x02" or at > stop:
+            raise DeserializeError("the zip directory is damaged", path=source)
+        extra = data[extra_at : extra_at + extra_length]
+        unpacked, packed, offset = _widened(extra, (unpacked, packed, offset), source)
+        if disk not in (0, 0xFFFF):
+            raise DeserializeError("the archive is split over several files", path=source)
+        yield _Header(bytes(data[name_at:extra_at]), flags, method, crc32, packed, unpacked, offset)
+    if at != stop:
+        raise DeserializeError(f"the zip directory holds more than {count} records", path=source)
+
+
+def _widened(extra: memoryview, fields: tuple[int, ...], source: str) -> tuple[int, ...]:
+    """Replace each 32-bit field of all ones by its 64-bit value in the zip64 extra field, in order."""
+    if 0xFFFFFFFF not in fields:
+        return fields
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, at)
+        if kind == _ZIP64_EXTRA:
+            wide = iter(struct.unpack_from(f"<{min(length, len(extra) - at - 4) // 8}Q", extra, at + 4))
+            try:
+                return tuple(next(wide) if field == 0xFFFFFFFF else field for field in fields)
+            except (StopIteration, RuntimeError) as error:
+                raise DeserializeError("a zip64 extra field is too short", path=source) from error
+        at += 4 + length
+    return fields
+
+
+def _check(
+    data: memoryview, headers: list[_Header], directory: int, source: str, limits: Limits
+) -> list[Entry]:
+    entries: list[Entry] = []
+    extents: list[tuple[int, int, str]] = []
+    seen: dict[str, str] = {}
+    root: str | None = None
+    for header in headers:
+        full_name = _checked_name(header, source, limits)
+        first, _, name = full_name.partition("/")
+        if not name and not full_name.endswith("/"):
+            raise DeserializeError(
+                f"expected every record inside one folder, found {full_name!r} at the top",
+                path=source,
+                hint="This is no .pt2 archive, or one from torch 2.7 or older: load it there and save it again",
+            )
+        if root is None:
+            root = first
+        elif first != root:
+            raise DeserializeError(f"expected one root folder, found {root!r} and {first!r}", path=source)
+        key = name if name.startswith(EXTRA) else name.casefold()
+        if key in seen:
+            raise DeserializeError(f"two records share the name {full_name!r}", path=source)
+        seen[key] = name
+        path = f"{source}:{name}"
+        offset, stop = _data_extent(data, header, directory, path)
+        extents.append((header.header_offset, stop, path))
+        if name and not name.endswith("/"):
+            entries.append(
+                Entry(name, header.method, header.crc32, offset, header.packed_size, header.size)
+            )
+        elif header.size:
+            raise DeserializeError("a folder with content", path=path)
+    extents.sort()
+    for (_, stop, path), (start, _, following) in zip(extents, extents[1:], strict=False):
+        if start < stop:
+            raise DeserializeError(f"overlaps with {following}", path=path)
+    return entries
+
+
+def _checked_name(header: _Header, source: str, limits: Limits) -> str:
+    raw = header.raw_name
+    try:
+        name = raw.decode("utf-8" if header.flags & _UTF8 else "ascii")
+    except UnicodeDecodeError as error:
+        raise DeserializeError(f"the name {raw[:80]!r} of a record is not UTF-8", path=source) from error
+    if len(name) > limits.record_name_length:
+        raise DeserializeError(
+            f"a name of {len(name)} characters, at most {limits.record_name_length} are allowed", path=source
+        )
+    parts = name.removesuffix("/").split("/")
+    if "\\" in name or any(part in ("", ".", "..") for part in parts) or not name.isprintable():
+        raise UnsafeArtifactError(f"the name {name!r} of a record is not a plain relative path", path=source)
+    path = f"{source}:{name}"
+    if header.flags & _ENCRYPTED:
+        raise UnsafeArtifactError("the record is encrypted", path=path)
+    if header.flags & ~_KNOWN_FLAGS:
+        raise DeserializeError(f"zip features with flags {header.flags:#x} are not supported", path=path)
+    if header.method not in (STORED, DEFLATED):
+        raise DeserializeError(
+            f"expected a stored or deflated record, found compression method {header.method}", path=path
+        )
+    if header.method == STORED and header.packed_size != header.size:
+        raise DeserializeError(
+            f"a stored record with two sizes, {header.packed_size} and {header.size}", path=path
+        )
+    return name
+
+
+def _data_extent(data: memoryview, header: _Header, directory: int, path: str) -> tuple[int, int]:
+    """Where the record's bytes begin, and where the record ends, after comparing its local header."""
+    at = header.header_offset
+    if at + _LOCAL.size > directory:
+        raise DeserializeError("lies outside of the file", path=path, hint="The file may be cut short")
+    (
+        signature, _, flags, method, _, _, crc32, packed, unpacked, name_length, extra_length,
+    ) = _LOCAL.unpack_from(data, at)  # fmt: skip
+    name_at = at + _LOCAL.size
+    extra_at = name_at + name_length
+    offset = extra_at + extra_length
+    stop = offset + header.packed_size
+    if signature != b"PK\x03\x04":
+        raise DeserializeError("no local header where the directory says", path=path)
+    if stop > directory:
+        raise DeserializeError("reaches beyond the end of the data", path=path)
+    if data[name_at:extra_at] != header.raw_name:
+        raise DeserializeError("the local header has another name", path=path)
+    if method != header.method or (flags ^ header.flags) & (_ENCRYPTED | _DESCRIPTOR):
+        raise DeserializeError("the local header contradicts the directory", path=path)
+    unpacked, packed = _widened(data[extra_at:offset], (unpacked, packed), path)
+    may_be_zero = bool(flags & _DESCRIPTOR)
+    for local, central in (
+        (crc32, header.crc32),
+        (packed, header.packed_size),
+        (unpacked, header.size),
+    ):
+        if local != central and not (may_be_zero and local == 0):
+            raise DeserializeError("CRC or sizes of the local header contradict the directory", path=path)
+    if may_be_zero:
+        stop = _descriptor_end(data, header, stop, directory, path)
+    return offset, stop
+
+
+def _descriptor_end(data: memoryview, header: _Header, at: int, directory: int, path: str) -> int:
+    """The end of the descriptor behind the data, whose sizes take 4 bytes each or 8."""
+    for layout in ("<4s3L", "<4sL2Q"):
+        stop = at + struct.calcsize(layout)
+        if stop <= directory and struct.unpack_from(layout, data, at) == (
+            b"PK\x07\x08",
+            header.crc32,
+            header.packed_size,
+            header.size,
+        ):
+            return stop
+    raise DeserializeError("CRC or sizes behind the data contradict the directory", path=path)

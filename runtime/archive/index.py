@@ -1,0 +1,138 @@
+"""`thrift/index.compact`: which bytes belong together, so that a reader notices when another tool changed some.
+
+Each program is stored in up to two forms, JSON and Thrift. The index lists the records of both with CRC, size
+and SHA-256 of their uncompressed bytes. Thrift is read first. Where another tool has changed the JSON, which
+is the form that PyTorch reads, the JSON is the truth and a warning says so; changed Thrift is refused, because
+nothing but pt2wire writes it.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import warnings
+import zlib
+from typing import NamedTuple
+
+from ..errors import DeserializeError
+from ..generated.types import ArchiveIndex, IndexEntry
+from . import records
+from .reader import ArchiveReader
+
+
+class Form(enum.StrEnum):
+    """The two encodings of a program and its payload configs."""
+
+    JSON = "json"
+    THRIFT = "thrift"
+
+
+class Documents(NamedTuple):
+    """The records of one program in one form."""
+
+    program: str
+    weights: str
+    constants: str
+
+
+def documents(name: str, form: Form) -> Documents:
+    """What the records of a program are called.
+
+    Example:
+        >>> documents("model", Form.THRIFT).weights
+        'thrift/model_weights.compact'
+    """
+    if form is Form.JSON:
+        return Documents(records.program_json(name), records.weights_json(name), records.constants_json(name))
+    return Documents(records.program_thrift(name), records.weights_thrift(name), records.constants_thrift(name))
+
+
+# The `form` of an entry says what its record holds; the three JSON documents share one value.
+_ENTRY_FORMS = {
+    Form.JSON: ("json", "json", "json"),
+    Form.THRIFT: ("program", "weights", "constants"),
+}
+
+
+def index_entries(name: str, form: Form, contents: tuple[bytes, bytes, bytes]) -> list[IndexEntry]:
+    """Entries for the three documents of a program, given their bytes."""
+    return [
+        IndexEntry(
+            program=name,
+            form=kind,
+            record=record,
+            crc32=zlib.crc32(content),
+            size=len(content),
+            sha256=hashlib.sha256(content).hexdigest(),
+        )
+        for kind, record, content in zip(
+            _ENTRY_FORMS[form], documents(name, form), contents, strict=True
+        )
+    ]
+
+
+def choose_form(reader: ArchiveReader, index: ArchiveIndex | None, name: str, form: Form | None) -> Form:
+    """Which form of a program to read.
+
+    Args:
+        reader: The archive.
+        index: Its index, if it has one.
+        name: The program.
+        form: The form that the caller demands, or None for the policy of this module.
+
+    Raises:
+        DeserializeError: The archive has no such form, or a record that the index lists is missing.
+    """
+    if form is not None:
+        return form
+    listed = {} if index is None else {e.record: e for e in index.entries if e.program == name}
+    json = documents(name, Form.JSON)
+    if not listed:
+        return Form.JSON
+    missing = [record for record in listed if record not in reader]
+    if missing:
+        raise DeserializeError(
+            "the index lists this record, but the archive has none",
+            path=reader.path(missing[0]),
+            hint='Read what is left with form="json" or form="thrift"',
+        )
+    changed = [record for record in json if record in reader and _differs(reader, listed.get(record), record)]
+    if changed:
+        warnings.warn(
+            f"{reader.path(changed[0])} was changed after the archive had been written, by another tool: "
+            f"reading JSON, and ignoring the Thrift form of {name!r}",
+            stacklevel=2,
+        )
+        return Form.JSON
+    return Form.THRIFT if documents(name, Form.THRIFT).program in listed else Form.JSON
+
+
+def check_hash(reader: ArchiveReader, index: ArchiveIndex | None, record: str, content: memoryview) -> None:
+    """Compare a Thrift document with what the index says about it.
+
+    Raises:
+        DeserializeError: The document is not what the index was made for.
+    """
+    if index is None:
+        return
+    for entry in index.entries:
+        if entry.record == record:
+            if entry.size != len(content) or entry.sha256 != hashlib.sha256(content).hexdigest():
+                raise DeserializeError(
+                    "the bytes are not those that the archive's index was made for",
+                    path=reader.path(record),
+                    hint='The file is damaged or was changed. form="json" reads the other form',
+                )
+            return
+    raise DeserializeError(
+        "the archive's index does not list this record",
+        path=reader.path(record),
+        hint='form="json" reads the other form',
+    )
+
+
+def _differs(reader: ArchiveReader, listed: IndexEntry | None, record: str) -> bool:
+    entry = reader.entries[record]
+    if listed is None or entry.size != listed.size:
+        return True
+    return entry.crc32 != listed.crc32 and entry.crc32 != 0

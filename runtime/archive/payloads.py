@@ -1,0 +1,58 @@
+"""A weight or constant as it lies in an archive: metadata, and the bytes of the payload that it is a view of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..errors import DeserializeError
+from ..generated.types import PayloadConfig, PayloadMeta
+from .extents import check_one_dtype
+from .reader import ArchiveReader
+
+
+@dataclass(slots=True, eq=False)
+class Payload:
+    """One weight or constant.
+
+    Attributes:
+        meta: Its dtype, sizes, strides and offset (both in elements), and the name of its payload.
+        data: The bytes of the whole payload, which other tensors may share.
+    """
+
+    meta: PayloadMeta
+    data: memoryview
+
+
+def read_payloads(
+    reader: ArchiveReader, config: PayloadConfig, folder: str, views: dict[str, memoryview], path: str
+) -> dict[str, Payload]:
+    """Find the payload of each tensor of a config.
+
+    Args:
+        reader: The archive.
+        config: Which tensor lies in which payload.
+        folder: Where the payloads lie, such as `data/weights/`.
+        views: The payloads found so far, by record: tensors that share one must get the same view of it.
+        path: The config in messages.
+
+    Raises:
+        DeserializeError: A payload is missing, or two tensors read one with different dtypes.
+    """
+    check_one_dtype(config, path)
+    payloads: dict[str, Payload] = {}
+    for fqn, meta in config.config.items():
+        record = folder + meta.path_name
+        if record not in views:
+            if record not in reader:
+                raise DeserializeError(
+                    f"expected the record {record!r}, but the archive has none", path=f"{path}.{fqn}"
+                )
+            views[record] = reader.record(record, verify=False)
+        payloads[fqn] = Payload(meta, views[record])
+    return payloads
+
+
+def config_of(payloads: Mapping[str, Payload]) -> PayloadConfig:
+    """The config that lists these payloads."""
+    return PayloadConfig(config={fqn: payload.meta for fqn, payload in payloads.items()})

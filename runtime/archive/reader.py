@@ -1,0 +1,189 @@
+"""Reading the records of a PT2 archive: from a private memory map of a file, or from bytes in memory."""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import stat
+import zlib
+from typing import IO, TypeAlias
+
+from ..errors import DeserializeError
+from ..limits import DEFAULT_LIMITS, Limits
+from .directory import STORED, Entry, read_directory
+from .records import ARCHIVE_FORMAT, ARCHIVE_VERSION, BYTEORDER, FIXED_CONTENT, MODELS
+
+Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
+
+
+class ArchiveReader:
+    """The records of one archive, by name.
+
+    Stored records are writable views of private memory: nothing is copied, and writing to them never reaches
+    the file. Deflated records are read-only copies.
+
+    Args:
+        source: A path, or a binary file object that is read from its position to its end.
+        limits: Bounds on what the file may ask for.
+
+    Raises:
+        OSError: The file cannot be opened.
+        TypeError: The source is neither a path nor a binary file object.
+        DeserializeError: The file is not a sound PT2 archive.
+    """
+
+    def __init__(self, source: Source, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.name = describe(source)
+        self._limits = limits
+        self._data = _private_bytes(source)
+        entries = read_directory(self._data, self.name, limits)
+        self.entries: dict[str, Entry] = {entry.name: entry for entry in entries}
+        self._verified: set[str] = set()
+        self._check_format()
+
+    def __contains__(self, record: str) -> bool:
+        return record in self.entries
+
+    def path(self, record: str) -> str:
+        """The record as it is called in messages."""
+        return f"{self.name}:{record}"
+
+    def record(self, record: str, *, verify: bool = True) -> memoryview:
+        """The uncompressed bytes of a record, its CRC checked unless told otherwise.
+
+        Raises:
+            DeserializeError: There is no such record, or it is damaged.
+        """
+        entry = self.entries.get(record)
+        if entry is None:
+            raise DeserializeError("expected this record, but the archive has none", path=self.path(record))
+        packed = self._data[entry.offset : entry.offset + entry.packed_size]
+        if entry.method == STORED:
+            # PyTorch can be told not to compute CRCs; it then writes 0.
+            if verify and entry.crc32 and record not in self._verified:
+                self._check_crc(entry, packed)
+            return packed
+        content = memoryview(self._inflate(entry, packed))
+        self._check_crc(entry, content)
+        return content
+
+    def verify(self) -> None:
+        """Compare every record with its CRC.
+
+        Raises:
+            DeserializeError: Names the first damaged record.
+        """
+        for record in self.entries:
+            if record not in self._verified:
+                self.record(record)
+
+    def _check_crc(self, entry: Entry, content: memoryview) -> None:
+        crc32 = zlib.crc32(content)
+        if crc32 != entry.crc32:
+            raise DeserializeError(
+                f"expected bytes with CRC {entry.crc32:08x}, found {crc32:08x}",
+                path=self.path(entry.name),
+                hint="The file is damaged: copy or download it again",
+            )
+        self._verified.add(entry.name)
+
+    def _inflate(self, entry: Entry, packed: memoryview) -> bytes:
+        limits = self._limits
+        too_much = entry.size > limits.inflated_bytes or (
+            entry.size > limits.inflation_floor and entry.size > limits.inflation_ratio * entry.packed_size
+        )
+        if too_much:
+            raise DeserializeError(
+                f"{entry.packed_size} bytes claim to hold {entry.size}",
+                path=self.path(entry.name),
+                hint="Raise `inflated_bytes` or `inflation_ratio` in the limits if the file is yours",
+            )
+        stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            content = stream.decompress(packed, entry.size + 1)
+        except zlib.error as error:
+            raise DeserializeError("the compressed bytes are damaged", path=self.path(entry.name)) from error
+        if not stream.eof or stream.unused_data or len(content) != entry.size:
+            raise DeserializeError(
+                f"expected {entry.size} bytes after decompression, found another number",
+                path=self.path(entry.name),
+            )
+        return content
+
+    def _check_format(self) -> None:
+        if ARCHIVE_FORMAT not in self.entries:
+            raise DeserializeError(
+                f"expected a .pt2 archive, found a zip file without the record {ARCHIVE_FORMAT!r}",
+                path=self.name,
+                hint=_other_format(self.entries),
+            )
+        for record in (ARCHIVE_FORMAT, ARCHIVE_VERSION, BYTEORDER):
+            if record not in self.entries:
+                continue
+            found = bytes(self.record(record)[:64])
+            if found != FIXED_CONTENT[record]:
+                raise DeserializeError(
+                    f"expected {FIXED_CONTENT[record]!r}, found {found!r}", path=self.path(record)
+                )
+
+
+def _other_format(entries: dict[str, Entry]) -> str:
+    """What a zip file that is no PT2 archive probably is."""
+    if "data.pkl" in entries and "constants.pkl" in entries:
+        return "This is TorchScript: load it with torch.jit.load"
+    if "data.pkl" in entries:
+        return "This was written by torch.save: load it with torch.load"
+    if any(record.startswith(MODELS) for record in entries):
+        return "Records are missing: write the file again"
+    return "Is this the right file?"
+
+
+def describe(source: object) -> str:
+    """What a source or target is called in messages.
+
+    Example:
+        >>> describe("model.pt2"), describe(io.BytesIO())
+        ('model.pt2', '<BytesIO>')
+    """
+    if isinstance(source, str | os.PathLike):
+        return str(os.fspath(source))
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else f"<{type(source).__name__}>"
+
+
+def _private_bytes(source: Source) -> memoryview:
+    """The whole content of a source as writable memory that nobody else sees."""
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as file:
+            return _private_bytes(file)
+    read = getattr(source, "read", None)
+    if read is None:
+        raise TypeError(f"expected a path or a binary file object, found {type(source).__name__}")
+    mapped = _map(source)
+    if mapped is not None:
+        return mapped
+    content = read()
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise TypeError(f"expected a file object opened in binary mode, read() gave {type(content).__name__}")
+    return memoryview(bytearray(content))
+
+
+def _map(file: IO[bytes]) -> memoryview | None:
+    """A private map of what is left of a regular file; None where there is no such thing."""
+    file = getattr(file, "file", file)  # the wrappers of `tempfile`
+    # A GzipFile has a file number too, but its bytes are others.
+    if not isinstance(file, io.BufferedReader | io.BufferedRandom | io.FileIO):
+        return None
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    if file.writable():
+        file.flush()
+    position = file.tell()
+    size = os.fstat(file.fileno()).st_size
+    if position >= size:
+        return memoryview(bytearray())
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    file.seek(0, os.SEEK_END)
+    return memoryview(mapped)[position:]

@@ -1,0 +1,147 @@
+"""Where an archive is written to: beside the target first, then in its place, so that one of both is whole."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from typing import IO, Any, TypeAlias, cast
+
+Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
+
+
+@contextlib.contextmanager
+def open_target(target: Target, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes the target's place when the block ends without an exception.
+
+    A path is replaced as a whole: its mode stays, a symbolic link to it stays, and until the very end the old
+    content is what everybody sees. An exception of any kind leaves the old file and no temporary file. Devices
+    and pipes are written in place, and so are file objects, from their position on.
+
+    Args:
+        target: A path, or a binary file object.
+        durable: Wait until the bytes are on the disk, so that a crash of the machine right after saving
+            cannot lose both files.
+
+    Raises:
+        OSError: As the operating system reports it, with the target's name.
+        TypeError: The target is neither a path nor a writable binary file object.
+    """
+    if not isinstance(target, str | os.PathLike):
+        if not hasattr(target, "write"):
+            raise TypeError(f"expected a path or a binary file object, found {type(target).__name__}")
+        if isinstance(target, io.TextIOBase):
+            raise TypeError("expected a file object opened in binary mode, found one in text mode")
+        yield from _write_through(target)
+        return
+    path = os.fspath(target)
+    real = os.path.realpath(path)
+    mode = _mode(real)
+    if mode is None or stat.S_ISREG(mode):
+        yield from _replace(real, path, mode, durable)
+    else:
+        with open(path, "wb") as device:  # says so if it is a folder
+            yield from _write_through(device)
+
+
+def _mode(path: str) -> int | None:
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _replace(path: str, shown: str, mode: int | None, durable: bool) -> Iterator[IO[bytes]]:
+    """Write beside `path` and rename; errors speak of the target as the caller wrote it, `shown`."""
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}.tmp")
+    created = False
+    try:
+        with open(temporary, "xb") as file:
+            created = True
+            if mode is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        if created:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno and error.filename in (None, temporary):
+            named = OSError(error.errno, error.strerror, shown)
+            named.add_note("Nothing was saved. If there was a file before, it is unchanged.")
+            raise named from error
+        raise
+    if durable:
+        _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_through(file: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Write from the file object's position on, and go back to it afterwards as torch.export.save does."""
+    seekable = getattr(file, "seekable", None)
+    if seekable is not None and seekable():
+        start = file.tell()
+        yield cast(IO[bytes], _FromHere(file, start))
+        file.flush()
+        file.seek(start)
+        return
+    # zipfile needs to go back to each header; a pipe cannot.
+    buffer = io.BytesIO()
+    yield buffer
+    _write_all(file, buffer.getbuffer())
+    flush = getattr(file, "flush", None)
+    if flush is not None:
+        flush()
+
+
+class _FromHere:
+    """A file object whose position 0 is where another one stood."""
+
+    def __init__(self, file: IO[bytes], start: int) -> None:
+        self._file = file
+        self._start = start
+
+    def write(self, data: Any) -> int:
+        _write_all(self._file, data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._file.tell() - self._start
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_SET:
+            offset += self._start
+        return self._file.seek(offset, whence) - self._start
+
+    def seekable(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        self._file.flush()
+
+
+def _write_all(file: IO[bytes], data: Any) -> None:
+    """Write everything: an unbuffered file may take only a part at a time, a disk that fills up always does."""
+    if not isinstance(file, io.RawIOBase):
+        file.write(data)
+        return
+    view = memoryview(data).cast("B")
+    while view:
+        written = file.write(view)
+        if written is None:
+            raise BlockingIOError("the file object would block")
+        view = view[written:]

@@ -1,0 +1,80 @@
+"""Writing the records of a PT2 archive: the same bytes for the same content, straight from tensor memory."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from typing import IO, Self
+
+from ..errors import SerializeError
+from ..limits import MIB
+from .records import ALIGNMENT, EXTRA, ROOT
+
+_CHUNK = 4 * MIB
+"""Bytes checksummed and written in one go: few enough to stay in the processor's cache in between."""
+
+_LOCAL_HEADER_SIZE = 30
+_ZIP64_EXTRA_SIZE = 20
+_PADDING_HEADER = struct.Struct("<2sH")
+_LARGE = 0xFFFFFFFF - 64 * MIB
+"""From this size on a record gets 64-bit sizes; deflating may add a little."""
+
+
+class ArchiveWriter:
+    """A zip file with one root folder, fixed times, and stored records aligned as PyTorch aligns them.
+
+    Args:
+        file: Where to write; it must be seekable and positioned where the archive begins.
+        compress: Whether records added with `deflate=True` really are; if not, they are stored and aligned.
+    """
+
+    def __init__(self, file: IO[bytes], *, compress: bool = True) -> None:
+        self._zip = zipfile.ZipFile(file, "w")
+        self._file = file
+        self._compress = compress
+        self._names: set[str] = set()
+
+    def add(self, record: str, content: bytes | bytearray | memoryview, *, deflate: bool = False) -> None:
+        """Append one record.
+
+        Args:
+            record: Its name below the root folder.
+            content: Its bytes.
+            deflate: Compress it, if the archive is to be compressed.
+
+        Raises:
+            SerializeError: There is a record of that name already.
+            OSError: Writing failed.
+        """
+        key = record if record.startswith(EXTRA) else record.casefold()
+        if key in self._names:
+            raise SerializeError("two records of one name", path=record, hint="Rename a program or a file")
+        self._names.add(key)
+        view = memoryview(content).cast("B")
+        info = zipfile.ZipInfo(f"{ROOT}/{record}", date_time=(1980, 1, 1, 0, 0, 0))
+        info.create_system = 3  # else it tells the operating system
+        info.file_size = len(view)
+        zip64 = len(view) > _LARGE
+        if deflate and self._compress and len(view) > 0:
+            info.compress_type = zipfile.ZIP_DEFLATED
+        else:
+            info.extra = self._padding(info.filename, zip64)
+        with self._zip.open(info, "w", force_zip64=zip64) as stream:
+            for start in range(0, len(view), _CHUNK):
+                stream.write(view[start : start + _CHUNK])
+        info.extra = b""  # the padding belongs to the local header only
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Write the directory, or after an error let go of the file."""
+        if kind is not None:
+            self._zip.fp = None  # else the zip file's finalizer would write a directory some time later
+        self._zip.close()
+
+    def _padding(self, filename: str, zip64: bool) -> bytes:
+        """An extra field that moves the data which follow the local header to an aligned offset."""
+        header = _LOCAL_HEADER_SIZE + len(filename.encode()) + (_ZIP64_EXTRA_SIZE if zip64 else 0)
+        length = -(self._file.tell() + header + _PADDING_HEADER.size) % ALIGNMENT
+        return _PADDING_HEADER.pack(b"FB", length) + b"Z" * length

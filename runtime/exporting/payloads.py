@@ -1,0 +1,165 @@
+"""Weights and constants -> payload records and their configs; mirror of `importing.payloads`.
+
+A payload is one whole storage, so that tied, aliased, strided and offset tensors share it in the file as they
+do in memory, over all programs of an archive. Nothing is copied here: a record is written straight from the
+tensor's memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from ..archive.extents import check_payload
+from ..archive.records import CONSTANTS, TENSOR_PREFIX, WEIGHT_PREFIX, WEIGHTS
+from ..errors import Pt2WireError, SerializeError
+from ..generated.types import PayloadConfig, PayloadMeta
+from .symbols import Symbols
+from .values import export_tensor_meta
+
+
+@dataclass(slots=True)
+class PayloadRecords:
+    """The payloads of an archive in the making, shared by its programs.
+
+    Attributes:
+        contents: Record name -> function that gives the record's bytes. They are the tensor's own memory where
+            that is in host memory, so nothing may change it until the record has been written.
+    """
+
+    contents: dict[str, Callable[[], memoryview]] = field(default_factory=dict)
+    _path_names: dict[Hashable, str] = field(default_factory=dict)
+    _counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, tensor: torch.Tensor, folder: str, prefix: str) -> str:
+        """The name of the payload in `folder` that holds the tensor's storage.
+
+        PyTorch reads all views of one payload with one dtype, so a storage that is viewed with two is stored
+        twice.
+        """
+        key = (folder, _storage_key(tensor), tensor.dtype)
+        path_name = self._path_names.get(key)
+        if path_name is None:
+            number = self._counts.get(folder, 0)
+            self._counts[folder] = number + 1
+            path_name = self._path_names[key] = f"{prefix}{number}"
+            storage = tensor.untyped_storage()
+            self.contents[folder + path_name] = lambda: storage_bytes(storage)
+        return path_name
+
+
+def export_weights(state_dict: Mapping[str, torch.Tensor], records: PayloadRecords) -> PayloadConfig:
+    """Payloads of a program's parameters and persistent buffers.
+
+    Raises:
+        SerializeError: Names a weight that cannot be written.
+    """
+    return _export(state_dict, records, WEIGHTS, WEIGHT_PREFIX)
+
+
+def export_constants(
+    constants: Mapping[str, Any], records: PayloadRecords, state_dict: Mapping[str, torch.Tensor]
+) -> PayloadConfig:
+    """Payloads of a program's constants and non-persistent buffers.
+
+    A constant that shares its storage with a weight is stored a second time, since PyTorch's readers look for
+    constants in their own folder only, and says whose storage it shares.
+
+    Raises:
+        SerializeError: Names a constant that cannot be written.
+    """
+    return _export(constants, records, CONSTANTS, TENSOR_PREFIX, state_dict.items())
+
+
+def _export(
+    tensors: Mapping[str, Any],
+    records: PayloadRecords,
+    folder: str,
+    prefix: str,
+    weights: Iterable[tuple[str, torch.Tensor]] = (),
+) -> PayloadConfig:
+    config: dict[str, PayloadMeta] = {}
+    owners: dict[Hashable, tuple[str, str | None]] = {}  # storage -> first tensor in it, and its payload here
+    for fqn, weight in weights:
+        owners.setdefault(_storage_key(weight), (fqn, None))
+    for fqn, tensor in tensors.items():
+        _check_supported(fqn, tensor)
+        path_name = records.add(tensor, folder, prefix)
+        owner, owner_path = owners.setdefault(_storage_key(tensor), (fqn, path_name))
+        shares_elsewhere = owner_path != path_name and tensor.untyped_storage().nbytes() > 0
+        try:
+            config[fqn] = PayloadMeta(
+                path_name=path_name,
+                is_param=isinstance(tensor, torch.nn.Parameter),
+                use_pickle=False,
+                tensor_meta=export_tensor_meta(tensor, Symbols()),
+                alias_of=owner if shares_elsewhere else None,
+            )
+            check_payload(config[fqn], tensor.untyped_storage().nbytes(), fqn)
+        except Pt2WireError as error:  # a dtype that the format lacks, a storage that was resized
+            raise SerializeError(error.message, path=fqn) from error
+    return PayloadConfig(config=config)
+
+
+def _storage_key(tensor: torch.Tensor) -> Hashable:
+    """What tensors that share their memory have in common."""
+    storage = tensor.untyped_storage()
+    if storage.device.type == "meta":
+        return storage._cdata  # no memory that could be compared
+    return str(storage.device), storage.data_ptr()
+
+
+def storage_bytes(storage: torch.UntypedStorage) -> memoryview:
+    """The bytes of a storage, without a copy if they are in host memory; the view keeps the storage alive."""
+    if storage.device.type == "meta" or storage.nbytes() == 0:
+        return memoryview(b"")
+    storage = storage.cpu()
+    array = (ctypes.c_ubyte * storage.nbytes()).from_address(storage.data_ptr())
+    array._storage = storage  # type: ignore[attr-defined]  # keeps the memory alive
+    return memoryview(array).cast("B")
+
+
+def _check_supported(fqn: str, tensor: object) -> None:
+    for refused, what, hint in _REFUSALS:
+        if refused(tensor):
+            raise SerializeError(f"cannot save {what} ({type(tensor).__name__})", path=fqn, hint=hint)
+
+
+# What this version refuses to write: test, what it is called, what to do instead. The order matters.
+_REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
+    (
+        lambda value: not isinstance(value, torch.Tensor),
+        "a constant that is no tensor",
+        "Custom and opaque objects are not supported yet",
+    ),
+    (
+        lambda tensor: isinstance(tensor, FakeTensor),
+        "a fake tensor, which has no data",
+        "Put real weights into `state_dict` and `constants` before saving",
+    ),
+    (
+        lambda tensor: type(tensor.data) is not torch.Tensor,
+        "a tensor subclass",
+        "Replace it by a plain tensor before exporting",
+    ),
+    (
+        lambda tensor: tensor.layout != torch.strided,
+        "a tensor whose layout is not strided",
+        "Replace it by a dense tensor before exporting",
+    ),
+    (
+        lambda tensor: tensor.is_quantized,
+        "a quantized tensor",
+        "Replace it by its integers, scale and zero point before exporting",
+    ),
+    (
+        lambda tensor: tensor.is_conj() or tensor.is_neg(),
+        "a tensor with a pending conjugation or negation",
+        "Call `.resolve_conj().resolve_neg()` on it before exporting",
+    ),
+)

@@ -1,0 +1,165 @@
+"""Payload records and their configs -> weights and constants; mirror of `exporting.payloads`."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from ..archive.extents import Extent, check_payload
+from ..archive.payloads import Payload
+from ..errors import DeserializeError, UnsafeArtifactError
+from ..generated.types import TORCH_NAMES, PayloadMeta, ScalarType, TensorMeta
+
+_DTYPES: dict[ScalarType, torch.dtype] = {
+    scalar_type: getattr(torch, name) for scalar_type, name in TORCH_NAMES[ScalarType].items()
+}
+
+_MEMORY_ALIGNMENT = 16
+"""Bytes: the largest element. PyTorch's kernels may assume at least this."""
+
+
+@dataclass(slots=True)
+class PayloadStorages:
+    """The storages made from an archive's payloads, so that tensors which shared one do so again.
+
+    Attributes:
+        copy: Give each storage memory of its own, rather than that of the archive's private map.
+    """
+
+    copy: bool = False
+    _storages: dict[tuple[int, torch.device], tuple[memoryview, torch.UntypedStorage]] = field(
+        default_factory=dict
+    )
+
+    def storage(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
+        """The storage for the bytes of one payload, the same one each time."""
+        key = (id(data), device)
+        if key not in self._storages:
+            # Keeping the view keeps its id from being given to another one.
+            self._storages[key] = (data, self._make(data, device))
+        return self._storages[key][1]
+
+    def _make(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
+        if device.type == "meta" or len(data) == 0:
+            return torch.UntypedStorage(0, device=device)
+        if not (self.copy or data.readonly):
+            mapped = torch.frombuffer(data, dtype=torch.uint8)
+            if device.type != "cpu":
+                return mapped.to(device).untyped_storage()
+            if mapped.data_ptr() % _MEMORY_ALIGNMENT == 0:
+                return mapped.untyped_storage()
+        copied = torch.UntypedStorage(len(data))
+        memory = (ctypes.c_ubyte * len(data)).from_address(copied.data_ptr())
+        memoryview(memory).cast("B")[:] = data
+        return copied if device.type == "cpu" else copied.to(device=device)
+
+
+def import_weights(
+    payloads: Mapping[str, Payload], storages: PayloadStorages, path: str
+) -> dict[str, torch.Tensor]:
+    """A program's parameters and persistent buffers.
+
+    Args:
+        payloads: By name.
+        storages: Shared by all programs of the archive.
+        path: The program in messages.
+
+    Raises:
+        DeserializeError: A payload is missing, too short, or contradicts its metadata.
+        UnsafeArtifactError: A weight is stored as a pickle.
+    """
+    return _import(payloads, {}, storages, path)
+
+
+def import_constants(
+    payloads: Mapping[str, Payload], weights: Mapping[str, Payload], storages: PayloadStorages, path: str
+) -> dict[str, torch.Tensor]:
+    """A program's constants and non-persistent buffers; `weights` are those whose storage some may share.
+
+    Raises:
+        DeserializeError: A payload is missing, too short, or contradicts its metadata.
+        UnsafeArtifactError: A constant is stored as a pickle.
+    """
+    return _import(payloads, weights, storages, path)
+
+
+def _import(
+    payloads: Mapping[str, Payload],
+    weights: Mapping[str, Payload],
+    storages: PayloadStorages,
+    path: str,
+) -> dict[str, torch.Tensor]:
+    tensors: dict[str, torch.Tensor] = {}
+    # Parameters that are equal in everything are one parameter under several names: tied weights.
+    made: dict[object, torch.Tensor] = {}
+    for fqn, payload in payloads.items():
+        where = f"{path}.{fqn}"
+        meta = payload.meta
+        if meta.use_pickle:
+            raise UnsafeArtifactError(
+                "stored as a pickle, which can run code when it is opened; pt2wire does not open it",
+                path=where,
+                hint="Load the file with torch.export.load if you trust its author",
+            )
+        if meta.absent:
+            raise DeserializeError(
+                "saved without its data (a fake weight)", path=where, hint="Save real weights"
+            )
+        data = _shared(payload, payloads, weights, where)
+        extent = check_payload(meta, len(data), where)
+        assert meta.tensor_meta is not None  # check_payload has refused it
+        device = _device(meta.tensor_meta, where)
+        identity = (id(data), device, meta.tensor_meta.dtype, extent, meta.is_param)
+        if identity not in made:
+            made[identity] = _tensor(storages, data, device, extent, meta, where)
+        tensors[fqn] = made[identity]
+    return tensors
+
+
+def _shared(
+    payload: Payload, payloads: Mapping[str, Payload], weights: Mapping[str, Payload], where: str
+) -> memoryview:
+    """The bytes to use: those of another tensor where the config says that the storage is shared."""
+    name = payload.meta.alias_of
+    if name is None:
+        return payload.data
+    owner = weights.get(name) or payloads.get(name)
+    if owner is None or owner.meta.alias_of is not None:
+        raise DeserializeError(f"said to share the storage of {name!r}, which is not there", path=where)
+    if owner.data != payload.data:
+        raise DeserializeError(
+            f"said to share the storage of {name!r}, but the bytes differ",
+            path=where,
+            hint="The file was changed by a tool that does not know of sharing",
+        )
+    return owner.data
+
+
+def _device(meta: TensorMeta, where: str) -> torch.device:
+    name = meta.device.type if meta.device.index is None else f"{meta.device.type}:{meta.device.index}"
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise DeserializeError(f"expected a device, found {name!r}", path=where) from error
+
+
+def _tensor(
+    storages: PayloadStorages,
+    data: memoryview,
+    device: torch.device,
+    extent: Extent,
+    meta: PayloadMeta,
+    where: str,
+) -> torch.Tensor:
+    assert meta.tensor_meta is not None
+    try:
+        tensor = torch.empty(0, dtype=_DTYPES[meta.tensor_meta.dtype], device=device)
+        tensor.set_(storages.storage(data, device), extent.storage_offset, extent.sizes, extent.strides)
+        if meta.is_param:
+            return torch.nn.Parameter(tensor, requires_grad=meta.tensor_meta.requires_grad)
+        return tensor.requires_grad_(meta.tensor_meta.requires_grad)
+    except (RuntimeError, AssertionError) as error:  # an absent device, an integer that requires grad
+        raise DeserializeError(f"cannot make this tensor: {error}", path=where) from error

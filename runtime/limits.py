@@ -1,0 +1,36 @@
+"""Bounds on what a file may ask for, in one place. Generous for honest programs; a caller can raise each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What reading an artifact may cost at most.
+
+    Attributes:
+        archive_entries: Records in one archive.
+        record_name_length: Characters in the name of a record.
+        inflated_bytes: Bytes that one deflated record may grow to.
+        inflation_ratio: How often a deflated record may exceed its compressed size, once it is larger than
+            `inflation_floor` bytes. Small records of zeros honestly reach 1,000; JSON of programs stays below 60.
+        inflation_floor: See `inflation_ratio`.
+        tensor_dimensions: Dimensions of one tensor.
+
+    Example:
+        >>> Limits(archive_entries=10).archive_entries
+        10
+    """
+
+    archive_entries: int = 300_000
+    record_name_length: int = 1024
+    inflated_bytes: int = 4 * GIB
+    inflation_ratio: int = 200
+    inflation_floor: int = 64 * MIB
+    tensor_dimensions: int = 64
+
+
+DEFAULT_LIMITS = Limits()

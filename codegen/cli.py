@@ -6,17 +6,23 @@ Exit codes: 0 fine, 1 findings, 2 failure (a file that cannot be read, a wrong a
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from .faults import Finding, Level, SchemaError
-from .lint import lint
-from .model import Schema
+from .lint import RULES, lint
 from .outputs import compare_tree, render_all, write_tree
 from .render import COMMAND
 from .resolve import load_schema
 
 _FINE, _FINDINGS, _FAILURE = 0, 1, 2
+_STATES = {
+    "missing": "generate writes it",
+    "stale": "not what generate writes",
+    "orphan": "no target writes it; generate removes it if it was generated, else move it elsewhere",
+}
 
 
 def main(argv: list[str]) -> int:
@@ -54,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
         command.set_defaults(run=run)
         command.add_argument(
-            "--schema", type=Path, default=None, help="default: schema.yaml of this source tree"
+            "--schema", type=Path, default=None, help="default: schema.yaml here, or of the source tree"
         )
         command.add_argument(
             "--format", choices=("text", "github"), default="text", help="how faults are printed"
@@ -67,52 +73,77 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    schema_path, out = _paths(arguments)
-    schema = load_schema(schema_path)
-    blocking = [finding for finding in lint(schema) if finding.level is not Level.STYLE]
-    if blocking:
-        _print(blocking, arguments.format)
-        return _FINDINGS
-    files = render_all(schema, schema_path.read_bytes())
+    schema_path, out = _schema_path(arguments), _out(arguments)
+    files = _render(schema_path)
     changed = write_tree(files, out)
     for path in changed:
-        print(f"{out / path}")
-    print(f"{len(changed)} of {len(files)} files changed in {out}")
+        _say(str(out / path))
+    _say(f"{len(changed)} of {len(files)} files changed in {out}")
     return _FINE
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    schema_path, out = _paths(arguments)
-    schema = load_schema(schema_path)
-    files = render_all(schema, schema_path.read_bytes())
+    schema_path, out = _schema_path(arguments), _out(arguments)
+    files = _render(schema_path)
     differences = compare_tree(files, out)
     if not differences:
-        print(f"{out} is up to date with {schema_path} ({len(files)} files)")
+        _say(f"{out} is up to date with {schema_path} ({len(files)} files)")
         return _FINE
     for difference in differences:
-        print(f"{out / difference.path}: {difference.state}")
+        path = out / difference.path
+        message = f"{difference.state}: {_STATES[difference.state]}"
+        _say(f"::error file={path}::{message}" if arguments.format == "github" else f"{path}: {message}")
         if difference.diff:
-            print(difference.diff)
-    print(f"{len(differences)} files are not as generated from {schema_path}. Run: {COMMAND}")
+            _say(difference.diff)
+    _say(f"{len(differences)} files are not as generated from {schema_path}. Run: {_command(arguments)}")
     return _FINDINGS
 
 
 def _lint(arguments: argparse.Namespace) -> int:
-    schema: Schema = load_schema(_schema_path(arguments))
+    schema_path = _schema_path(arguments)
+    schema = load_schema(schema_path)
     findings = lint(schema)
     _print(findings, arguments.format)
-    return _FINDINGS if findings else _FINE
+    if findings:
+        return _FINDINGS
+    _say(f"{schema_path} is fine: {len(schema.types)} types, {len(RULES)} rules")
+    return _FINE
 
 
-def _paths(arguments: argparse.Namespace) -> tuple[Path, Path]:
-    schema_path = _schema_path(arguments)
-    return schema_path, arguments.out or schema_path.parent / "generated"
+def _render(schema_path: Path) -> dict[str, bytes]:
+    """The generated files; a schema that would give code that does not work is refused first."""
+    schema = load_schema(schema_path)
+    blocking = [finding for finding in lint(schema) if finding.level is not Level.STYLE]
+    if blocking:
+        raise SchemaError(blocking)
+    return render_all(schema, schema_path.read_bytes())
 
 
 def _schema_path(arguments: argparse.Namespace) -> Path:
-    return arguments.schema or Path("schema.yaml")
+    """The schema named, else that of the working directory, else that of this package's source tree."""
+    if arguments.schema is not None:
+        return Path(arguments.schema)
+    here = Path("schema.yaml")
+    return here if here.exists() else Path(__file__).resolve().parent.parent / "schema.yaml"
 
 
-def _print(findings: tuple[Finding, ...] | list[Finding], form: str) -> None:
+def _out(arguments: argparse.Namespace) -> Path:
+    return arguments.out if arguments.out is not None else _schema_path(arguments).parent / "generated"
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    """The command that mends what `check` found, with the same options."""
+    options = [(f"--{name}", getattr(arguments, name)) for name in ("schema", "out")]
+    given = [f" {option} {shlex.quote(str(value))}" for option, value in options if value is not None]
+    return COMMAND + "".join(given)
+
+
+def _print(findings: Iterable[Finding], form: str) -> None:
     for finding in findings:
-        print(finding.github() if form == "github" else finding.text())
+        _say(finding.github() if form == "github" else finding.text())
+
+
+def _say(text: str) -> None:
+    """Prints also where the terminal cannot show every character of a diff."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))

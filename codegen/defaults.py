@@ -29,28 +29,34 @@ def resolve_default(
     if optional:
         if isinstance(element, Scalar) and element.kind == "null":
             return Default(None)
-        return _bad(faults, element, what, "null, the only default of an optional field")
+        _bad(faults, element, what, "null, the only default of an optional field")
+        return None
     if isinstance(ref, ListType):
         if isinstance(element, Sequence) and not element.items:
             return Default(())
-        return _bad(faults, element, what, "[]")
+        _bad(faults, element, what, "[]")
+        return None
     if isinstance(ref, MapType):
         if isinstance(element, Mapping) and not element.entries:
             return Default(())
-        return _bad(faults, element, what, "{}")
+        _bad(faults, element, what, "{}")
+        return None
     if isinstance(ref, NamedType):
         if ref.kind is not Kind.ENUM:
-            return _bad(faults, element, what, f"none: a {ref.kind.value} has no default")
+            _bad(faults, element, what, f"none: a {ref.kind.value} has no default")
+            return None
         if isinstance(element, Scalar) and element.kind == "string" and element.text in enum_names:
             return Default(element.text)
-        return _bad(faults, element, what, f"a value of `{ref.name}` ({', '.join(enum_names)})")
+        _bad(faults, element, what, f"a value of `{ref.name}` ({', '.join(enum_names)})")
+        return None
     return _primitive(faults, element, what, ref)
 
 
 def _primitive(faults: FaultList, element: Element, what: str, ref: PrimitiveType) -> Default | None:
     expected = _EXPECTED[ref.primitive]
     if not isinstance(element, Scalar):
-        return _bad(faults, element, what, expected)
+        _bad(faults, element, what, expected)
+        return None
     text = element.text
     match ref.primitive:
         case Primitive.BOOL:
@@ -69,7 +75,8 @@ def _primitive(faults: FaultList, element: Element, what: str, ref: PrimitiveTyp
         case Primitive.BINARY:
             if element.kind == "string" and text == "":
                 return Default("")
-    return _bad(faults, element, what, expected)
+    _bad(faults, element, what, expected)
+    return None
 
 
 _EXPECTED = {

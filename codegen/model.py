@@ -1,7 +1,8 @@
 """The resolved schema: what every template, rule and comparison reads.
 
 A model is immutable and complete: each type name has been looked up, each default checked, each missing
-`since` filled in from its type. Nothing in it depends on a target language; those decisions are in the target modules.
+`since` filled in from its type. Nothing in it depends on a target language: that is decided in the target
+modules.
 """
 
 from __future__ import annotations
@@ -161,11 +162,15 @@ class Release:
     version: Version
     torch: str
     note: str
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A whole schema. `types` keeps the order of the file; `ordered` is the by-value order for C++."""
+    """A whole schema. `types` keeps the order of the file; `ordered` is the by-value order for C++.
+
+    `digest` is a SHA-256 over all that is said here but `places`, the positions of the top-level keys.
+    """
 
     name: str
     version: Version
@@ -176,3 +181,4 @@ class Schema:
     types: dict[str, TypeDef]
     ordered: tuple[TypeDef, ...]
     digest: str
+    places: dict[str, Position]

@@ -57,7 +57,7 @@ def by_value_cycles(types: dict[str, TypeDef]) -> list[tuple[str, ...]]:
 
 def _path_back(start: str, direct: dict[str, list[str]]) -> tuple[str, ...]:
     """The shortest way from a type to itself along by-value fields, or ()."""
-    paths = {name: (start, name) for name in direct[start]}
+    paths: dict[str, tuple[str, ...]] = {name: (start, name) for name in direct[start]}
     queue = list(paths)
     while queue:
         name = queue.pop(0)

@@ -40,27 +40,32 @@ class Reader:
     def mapping(self, element: Element, what: str) -> dict[str, Entry] | None:
         if isinstance(element, Mapping):
             return element.entries
-        return self._wrong(element, what, "a mapping")
+        self._wrong(element, what, "a mapping")
+        return None
 
     def items(self, element: Element, what: str) -> tuple[Element, ...] | None:
         if isinstance(element, Sequence):
             return element.items
-        return self._wrong(element, what, "a list")
+        self._wrong(element, what, "a list")
+        return None
 
     def scalar(self, element: Element, what: str) -> Scalar | None:
         if isinstance(element, Scalar):
             return element
-        return self._wrong(element, what, "a scalar")
+        self._wrong(element, what, "a scalar")
+        return None
 
     def string(self, element: Element, what: str) -> str | None:
         if isinstance(element, Scalar) and element.kind == "string":
             return element.text
-        return self._wrong(element, what, "a string")
+        self._wrong(element, what, "a string")
+        return None
 
     def identifier(self, element: Element, what: str) -> str | None:
         text = self.string(element, what)
         if text is not None and not _IDENTIFIER.fullmatch(text):
-            return self._invalid_identifier(element, what, text)
+            self._invalid_identifier(element, what, text)
+            return None
         return text
 
     def check_name(self, name: str, entry: Entry, what: str) -> None:
@@ -82,7 +87,8 @@ class Reader:
                 self.faults.add("wrong-value", element.position, message)
                 return None
             return value
-        return self._wrong(element, what, "an integer")
+        self._wrong(element, what, "an integer")
+        return None
 
     def version(self, element: Element, what: str) -> Version | None:
         """A version in quotes: without them YAML would read 8.20 as the number 8.2."""

@@ -65,8 +65,9 @@ class _Resolver:
 
     def schema(self, root: Element) -> Schema | None:
         keys = self._reader.keys(root, "the schema", _SCHEMA_KEYS)
-        if keys is None:
+        if keys is None or not isinstance(root, Mapping):
             return None
+        places = {key: entry.position for key, entry in root.entries.items()}
         name = self._get(keys, "name", lambda e: self._reader.identifier(e, "`name`"))
         version = self._get(keys, "version", lambda e: self._reader.version(e, "`version`"))
         oldest = self._get(keys, "oldest_version", lambda e: self._reader.version(e, "`oldest_version`"))
@@ -82,7 +83,9 @@ class _Resolver:
             return None
         assert name and version and oldest and revision is not None and treespec is not None
         assert log is not None and types is not None
-        return Schema(name, version, oldest, revision, treespec, log, types, by_value_order(types), "")
+        return Schema(
+            name, version, oldest, revision, treespec, log, types, by_value_order(types), "", places
+        )
 
     def _get(self, keys: dict[str, Element], key: str, read: Callable[[Element], _T | None]) -> _T | None:
         return read(keys[key]) if key in keys else None
@@ -97,7 +100,7 @@ class _Resolver:
             torch = self._reader.string(keys["torch"], "`torch`")
             note = self._reader.string(keys["note"], "`note`")
             if version is not None and torch is not None and note is not None:
-                releases.append(Release(version, torch, note))
+                releases.append(Release(version, torch, note, item.position))
         return tuple(releases)
 
     def _types(self, element: Element) -> dict[str, TypeDef] | None:

@@ -64,7 +64,7 @@ class _PlainLoader(yaml.SafeLoader):
     """Composes nodes without anchors and aliases, so that the result is a tree."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise yaml.MarkedYAMLError(
                 problem="anchors and aliases are not part of the schema language",
@@ -135,6 +135,7 @@ class _Converter:
         if isinstance(node, yaml.SequenceNode):
             self._check_tag(node, "tag:yaml.org,2002:seq")
             return Sequence(position, tuple(self.element(item) for item in node.value))
+        assert isinstance(node, yaml.ScalarNode), "YAML has no fourth kind of node"
         kind = _KINDS.get(node.tag)
         if kind is None:
             self._faults.add("yaml-syntax", position, f"expected plain data, found the tag {node.tag!r}")

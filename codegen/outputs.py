@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import cpp, data, python, thrift
 from .model import Schema
 from .render import MARK
 
-#: Modules of this package that offer `outputs(schema) -> {path below the output folder: text}`.
-TARGETS = ("data", "thrift", "python", "cpp")
+#: Each gives the files of one kind of binding: path below the output folder -> text.
+TARGETS = (data.outputs, thrift.outputs, python.outputs, cpp.outputs)
 _IGNORED_FOLDERS = {"__pycache__"}
 _MAX_DIFF_LINES = 40
 
@@ -36,10 +35,7 @@ def render_all(schema: Schema, source: bytes) -> dict[str, bytes]:
     """
     files = {"schema.yaml": source}
     for target in TARGETS:
-        if importlib.util.find_spec(f"{__package__}.{target}") is None:
-            continue
-        module = importlib.import_module(f".{target}", __package__)
-        for path, text in module.outputs(schema).items():
+        for path, text in target(schema).items():
             if path in files:
                 raise AssertionError(f"two targets write {path}")
             files[path] = text.encode()

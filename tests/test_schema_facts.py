@@ -1,0 +1,98 @@
+"""schema.yaml says what PyTorch's releases said, as recorded in tests/data, and documents all of it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from pt2wire.codegen.lint import lint
+from pt2wire.codegen.model import Kind, Schema, Version
+from pt2wire.codegen.resolve import load_schema
+
+from .helpers.schemas import ROOT, SCHEMA, default_of, spelled
+
+FACTS = json.loads((ROOT / "tests/data/export_schema.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def schema() -> Schema:
+    return load_schema(SCHEMA)
+
+
+def test_versions_are_those_of_the_facts(schema: Schema) -> None:
+    assert [schema.version.major, schema.version.minor] == FACTS["schema_version"]
+    assert schema.treespec_version == FACTS["treespec_version"]
+    releases = [{"torch": line.torch, "schema_version": str(line.version)} for line in schema.log]
+    assert releases == FACTS["releases"]
+
+
+def test_every_type_of_the_facts_is_there_and_no_other_but_ours(schema: Schema) -> None:
+    assert [t.name for t in schema.types.values() if not t.own] == list(FACTS["types"])
+    assert [t.name for t in schema.types.values() if t.own] == ["Writer", "IndexEntry", "ArchiveIndex"]
+
+
+@pytest.mark.parametrize("name", FACTS["types"])
+def test_a_type_equals_its_facts(schema: Schema, name: str) -> None:
+    facts, definition = FACTS["types"][name], schema.types[name]
+    assert (definition.kind.value, str(definition.since)) == (facts["kind"], facts["since"])
+    if definition.kind is Kind.ENUM:
+        values = {
+            value.name: {"value": value.value, "since": str(value.since)}
+            | ({"c10": value.c10} if value.c10 else {})
+            for value in definition.values
+        }
+        assert list(values.items()) == list(facts["values"].items())
+    else:
+        fields = {
+            field.name: {"id": field.id, "type": spelled(field), "since": str(field.since)}
+            | default_of(field)
+            for field in definition.fields
+            if not field.own
+        }
+        assert list(fields.items()) == list(facts["fields"].items())
+
+
+def test_our_fields_are_those_of_the_design(schema: Schema) -> None:
+    own = {
+        f"{definition.name}.{field.name}": (field.id, spelled(field))
+        for definition in schema.types.values()
+        for field in definition.fields
+        if field.own and not definition.own
+    }
+    assert own == {
+        "ExportedProgram.writer": (1000, "optional Writer"),
+        "PayloadMeta.alias_of": (1000, "optional string"),
+        "PayloadMeta.absent": (1002, "optional bool"),
+    }
+
+
+def test_the_log_names_what_each_version_added(schema: Schema) -> None:
+    notes: dict[Version, str] = {}
+    for line in schema.log:
+        notes.setdefault(line.version, line.note)
+    expected: dict[Version, set[str]] = {}
+    for definition in schema.types.values():
+        if definition.since and definition.since > schema.oldest_version:
+            expected.setdefault(definition.since, set()).add(definition.name)
+        for member in (*definition.fields, *definition.values):
+            if member.since and member.since not in (definition.since, schema.oldest_version):
+                expected.setdefault(member.since, set()).add(f"{definition.name}.{member.name}")
+    assert set(expected) <= set(notes)
+    for version, names in expected.items():
+        assert set(re.findall(r"[A-Z]\w+(?:\.\w+)?", notes[version].removeprefix("Adds"))) == names, str(
+            version
+        )
+
+
+def test_the_schema_has_no_lint_findings(schema: Schema) -> None:
+    assert [finding.text() for finding in lint(schema)] == []
+
+
+def test_docs_are_short_and_end_as_sentences(schema: Schema) -> None:
+    for definition in schema.types.values():
+        for item in (definition, *definition.fields, *definition.values):
+            name = f"{definition.name}.{item.name}"
+            assert 3 <= len(item.doc) <= 300, name
+            assert item.doc.endswith("."), name
+            assert len(re.findall(r"[.!?](?= [A-Z`]|$)", item.doc)) <= 3, name

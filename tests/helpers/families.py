@@ -101,9 +101,7 @@ def _cached_call(heads: int) -> Callable[..., Inputs]:
         for layer in range(2):
             cache.update(randn(batch, heads, past, 8), randn(batch, heads, past, 8), layer)
         mask = torch.ones(batch, length + past, dtype=torch.long)
-        return call(
-            input_ids=_tokens(batch, length), attention_mask=mask, cache=cache, use_cache=True
-        )
+        return call(input_ids=_tokens(batch, length), attention_mask=mask, cache=cache, use_cache=True)
 
     return inputs
 

@@ -1,0 +1,56 @@
+# One command each. Every target sets up what it needs in .venv; nothing is installed again while that is fresh.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+VIEW := build/view
+# Threads of PyTorch's operators beside parallel tests would only wait for each other.
+export OMP_NUM_THREADS ?= 1
+JOBS ?= 2
+SEED ?= 0
+# Tests of one group run in one process, one after the other: they share what was exported.
+PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist=loadgroup
+
+.PHONY: demo test test-all generate check lint bench bench-smoke clean
+
+demo: $(READY)
+	$(BIN)/python examples/demo.py
+
+test: $(READY)
+	$(PYTEST) -m "not wide"
+
+# Everything, with random tests on a fixed seed.
+test-all: $(READY)
+	$(PYTEST) --hypothesis-seed=$(SEED)
+
+generate: $(READY)
+	$(BIN)/python -m pt2wire.codegen generate
+
+# mypy and import-linter see files only, and one package here is three folders: so they get a view of it.
+check: $(READY)
+	$(BIN)/python -m pt2wire.codegen check
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	rm -rf $(VIEW) && mkdir -p $(VIEW)/pt2wire
+	ln -s $(CURDIR)/runtime/* $(CURDIR)/generated $(CURDIR)/codegen $(VIEW)/pt2wire/
+	$(BIN)/mypy -p pt2wire
+	cd $(VIEW) && PYTHONPATH=. $(CURDIR)/$(BIN)/lint-imports $(CURDIR)/pyproject.toml
+
+lint: $(READY)
+	$(BIN)/python -m pt2wire.codegen lint
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py
+
+# Whether the benchmarks run at all; its figures mean nothing.
+bench-smoke: $(READY)
+	$(BIN)/python benchmarks/run.py --smoke
+
+clean:
+	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test,dev]"
+	touch $@

@@ -1,0 +1,16 @@
+"""Every promise, for every hand-made model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from .helpers.models import MODELS
+from .helpers.oracles import PROMISES, Trips, trips_of
+
+
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("name", MODELS)
+def test_model(name: str, promise: Callable[[Trips], None]) -> None:
+    promise(trips_of(name))

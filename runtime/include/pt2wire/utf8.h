@@ -32,31 +32,40 @@ inline std::size_t utf8_sequence(const unsigned char* text, std::size_t left) no
   return 0;
 }
 
+inline bool is_ascii(const char* data, std::size_t size) noexcept {
+  constexpr std::uint64_t high_bits = 0x8080808080808080u;
+  if (size < 8) {
+    unsigned all = 0;
+    for (std::size_t i = 0; i != size; ++i) all |= static_cast<unsigned char>(data[i]);
+    return all < 0x80;
+  }
+  std::uint64_t words[4];
+  const char* const end = data + size;
+  for (; end - data >= 32; data += 32) {
+    std::memcpy(words, data, 32);
+    if (((words[0] | words[1] | words[2] | words[3]) & high_bits) != 0) return false;
+  }
+  for (; end - data >= 8; data += 8) {
+    std::memcpy(words, data, 8);
+    if ((words[0] & high_bits) != 0) return false;
+  }
+  std::memcpy(words, end - 8, 8);  // the rest, with some bytes that have been looked at
+  return (words[0] & high_bits) == 0;
+}
+
 }  // namespace detail
 
 /// How many bytes of the text, from its start, are valid UTF-8: its size if all of it is.
 inline std::size_t valid_utf8_prefix(std::string_view text) noexcept {
-  constexpr std::uint64_t high_bits = 0x8080808080808080u;
-  const char* const data = text.data();
-  const std::size_t size = text.size();
+  if (detail::is_ascii(text.data(), text.size())) return text.size();
   std::size_t at = 0;
-  while (at < size) {
-    for (; size - at >= 32; at += 32) {
-      std::uint64_t words[4];
-      std::memcpy(words, data + at, 32);
-      if (((words[0] | words[1] | words[2] | words[3]) & high_bits) != 0) break;
-    }
-    for (; size - at >= 8; at += 8) {
-      std::uint64_t word;
-      std::memcpy(&word, data + at, 8);
-      if ((word & high_bits) != 0) break;
-    }
-    if (at == size) break;
-    const std::size_t length = detail::utf8_sequence(reinterpret_cast<const unsigned char*>(data + at), size - at);
+  while (at < text.size()) {
+    const auto* const rest = reinterpret_cast<const unsigned char*>(text.data() + at);
+    const std::size_t length = detail::utf8_sequence(rest, text.size() - at);
     if (length == 0) return at;
     at += length;
   }
-  return size;
+  return at;
 }
 
 }  // namespace pt2wire

@@ -1,0 +1,327 @@
+// Part of pt2wire. The container of a .pt2 file: a zip file, read strictly.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pt2wire/bytes.h"
+#include "pt2wire/crc32.h"
+#include "pt2wire/error.h"
+#include "pt2wire/inflate.h"
+#include "pt2wire/utf8.h"
+
+namespace pt2wire {
+
+/// What reading an archive may cost.
+struct ZipLimits {
+  std::uint64_t records = 300000;
+  std::uint64_t name_length = 1024;
+  std::uint64_t inflated_bytes = std::uint64_t{4} << 30;  ///< that one deflated record may grow to
+  /// A deflated record of more than `inflation_floor` bytes may be this many times as large as its compressed bytes.
+  std::uint64_t inflation_ratio = 200;
+  std::uint64_t inflation_floor = std::uint64_t{64} << 20;
+};
+
+/// A record of an archive. Offsets and sizes are in bytes.
+struct Record {
+  std::string_view name;  ///< below the root folder, such as `thrift/model.compact`
+  std::uint64_t offset = 0;
+  std::uint64_t packed_size = 0;
+  std::uint64_t size = 0;
+  std::uint32_t crc32 = 0;  ///< of the content; 0 on a stored record may mean that nobody computed it
+  bool deflated = false;
+};
+
+/// The records of a zip file.
+///
+/// A zip file says most things twice, and readers differ in which half they believe. Here both must agree: one
+/// directory that ends where the file ends, one root folder, no name twice (outside of `extra/` also where only the case
+/// of ASCII letters differs), no name that leaves the root, local headers and descriptors equal to the directory, no two
+/// records over the same bytes, stored or deflated only.
+class Zip {
+ public:
+  /// Reads the directory; of the records' bytes it touches none. `name` is what messages call the file. Throws `Error`.
+  explicit Zip(Bytes file, std::string name = "<memory>", const ZipLimits& limits = {})
+      : file_(std::move(file)), file_name_(std::move(name)), limits_(limits) {
+    const Directory directory = find_directory();
+    read_directory(directory);
+  }
+
+  const std::string& name() const noexcept { return file_name_; }
+  const std::vector<Record>& records() const noexcept { return records_; }
+
+  /// What messages call a record: file and record.
+  std::string path_of(std::string_view record) const { return file_name_ + ":" + Error::printable(record); }
+
+  /// The record with this name, or nullptr.
+  const Record* find(std::string_view name) const noexcept {
+    const auto before = [](const Named& named, std::string_view wanted) { return named.first < wanted; };
+    const auto found = std::lower_bound(by_name_.begin(), by_name_.end(), name, before);
+    return found == by_name_.end() || found->first != name ? nullptr : &records_[found->second];
+  }
+
+  /// The content of a record: a view of the file if it is stored, else inflated. Its CRC is checked unless told
+  /// otherwise. Throws `Error`.
+  Bytes read(const Record& record, bool check_crc = true) const {
+    try {
+      const Bytes packed = file_.part(static_cast<std::size_t>(record.offset), static_cast<std::size_t>(record.packed_size));
+      const Bytes content = record.deflated ? inflated(record, packed) : packed;
+      const bool has_crc = record.deflated || record.crc32 != 0;
+      if (check_crc && has_crc && crc32(content.data(), content.size()) != record.crc32) {
+        throw Error("the bytes do not have the CRC that the directory says: the file is damaged");
+      }
+      return content;
+    } catch (const Error& error) {
+      throw Error(error.reason(), static_cast<std::size_t>(record.offset), path_of(record.name));
+    }
+  }
+
+ private:
+  using Named = std::pair<std::string_view, std::size_t>;
+  struct Directory {
+    std::uint64_t start, size, count;
+  };
+  struct Extent {
+    std::uint64_t start, end;
+    std::string_view name;
+  };
+  /// The numbers that a directory entry and its local header both have.
+  struct Numbers {
+    std::uint32_t crc32;
+    std::uint64_t packed_size, size;
+  };
+
+  static constexpr std::uint64_t end_size = 22, end64_size = 56, locator_size = 20, entry_size = 46, local_size = 30;
+  static constexpr std::uint32_t end_mark = 0x06054b50, end64_mark = 0x06064b50, locator_mark = 0x07064b50;
+  static constexpr std::uint32_t entry_mark = 0x02014b50, local_mark = 0x04034b50, descriptor_mark = 0x08074b50;
+  static constexpr std::uint16_t encrypted_flag = 1 << 0, descriptor_flag = 1 << 3, utf8_flag = 1 << 11;
+  static constexpr std::uint16_t known_flags = descriptor_flag | utf8_flag | 6;  // 6: how hard deflate tried
+  static constexpr std::uint32_t wide = 0xffffffff;  // the true number is in the zip64 extra field
+
+  // Little-endian numbers. Whoever calls these has checked that the file has the bytes.
+  template <class Unsigned>
+  Unsigned number(std::uint64_t at) const noexcept {
+    Unsigned value = 0;
+    for (std::size_t i = 0; i != sizeof value; ++i) {
+      value = static_cast<Unsigned>(value | static_cast<Unsigned>(file_.data()[at + i]) << (8 * i));
+    }
+    return value;
+  }
+  std::uint16_t u16(std::uint64_t at) const noexcept { return number<std::uint16_t>(at); }
+  std::uint32_t u32(std::uint64_t at) const noexcept { return number<std::uint32_t>(at); }
+  std::uint64_t u64(std::uint64_t at) const noexcept { return number<std::uint64_t>(at); }
+  std::string_view text(std::uint64_t at, std::uint64_t size) const noexcept {
+    return file_.text().substr(static_cast<std::size_t>(at), static_cast<std::size_t>(size));
+  }
+
+  [[noreturn]] void fail(const std::string& reason, std::uint64_t at, std::string_view name = {}) const {
+    throw Error(reason, static_cast<std::size_t>(at), name.empty() ? file_name_ : path_of(name));
+  }
+  void require(bool holds, const char* reason, std::uint64_t at, std::string_view name = {}) const {
+    if (!holds) fail(reason, at, name);
+  }
+
+  Directory find_directory() const {
+    const std::uint64_t size = file_.size();
+    if (size < end_size || u32(size - end_size) != end_mark) {
+      if (size == 0) fail("expected a .pt2 archive (a zip file), found an empty file", 0);
+      if (size >= 4 && u32(0) == local_mark) {
+        fail("expected the end of a zip file: the file is cut short, or other bytes follow", size);
+      }
+      fail("expected a .pt2 archive (a zip file), found something else", 0);
+    }
+    const std::uint64_t end = size - end_size;
+    require(u16(end + 20) == 0, "the zip end record announces a comment that is not there", end);
+    std::uint64_t disk = u16(end + 4), first_disk = u16(end + 6), here = u16(end + 8);
+    Directory found{u32(end + 16), u32(end + 12), u16(end + 10)};
+    std::uint64_t stop = end;
+    if (end >= locator_size && u32(end - locator_size) == locator_mark) {
+      const std::uint64_t locator = end - locator_size;
+      stop = u64(locator + 8);
+      require(locator >= end64_size && stop <= locator - end64_size && u32(stop) == end64_mark &&
+                  u64(stop + 4) == locator - stop - 12,
+              "the zip64 end record is not where its locator says", locator);
+      const Directory found64{u64(stop + 48), u64(stop + 40), u64(stop + 32)};
+      const auto agree = [](std::uint64_t narrow, std::uint64_t ones, std::uint64_t full) {
+        return narrow == full || narrow == ones;
+      };
+      require(agree(disk, 0xffff, u32(stop + 16)) && agree(first_disk, 0xffff, u32(stop + 20)) &&
+                  agree(here, 0xffff, u64(stop + 24)) && agree(found.count, 0xffff, found64.count) &&
+                  agree(found.size, wide, found64.size) && agree(found.start, wide, found64.start),
+              "the two end records of the zip file disagree", stop);
+      require(u32(locator + 16) <= 1, "the archive is split over several files", locator);
+      disk = u32(stop + 16), first_disk = u32(stop + 20), here = u64(stop + 24), found = found64;
+    }
+    require(disk == 0 && first_disk == 0 && here == found.count, "the archive is split over several files", end);
+    require(found.start <= stop && found.size == stop - found.start,
+            "the zip directory does not end where the end record begins: the file is cut short, or something was put in "
+            "front of it",
+            end);
+    require(found.count <= limits_.records, "the archive has more records than the limit allows", end);
+    return found;
+  }
+
+  void read_directory(const Directory& directory) {
+    std::vector<Extent> extents;
+    std::vector<std::string> names;
+    std::uint64_t at = directory.start;
+    const std::uint64_t stop = directory.start + directory.size;
+    for (std::uint64_t i = 0; i != directory.count; ++i) {
+      require(stop - at >= entry_size && u32(at) == entry_mark, "the zip directory is damaged", at);
+      const std::uint64_t name_size = u16(at + 28), extra_size = u16(at + 30), comment_size = u16(at + 32);
+      require(stop - at - entry_size >= name_size + extra_size + comment_size, "the zip directory is damaged", at);
+      read_entry(directory, at, text(at + entry_size, name_size), extra_size, extents, names);
+      at += entry_size + name_size + extra_size + comment_size;
+    }
+    require(at == stop, "the zip directory holds more records than the end record says", at);
+    std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.start < b.start; });
+    for (std::size_t i = 1; i < extents.size(); ++i) {
+      require(extents[i - 1].end <= extents[i].start, "two records share bytes", extents[i].start, extents[i].name);
+    }
+    // Sorted rather than hashed: no choice of names makes this slow.
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice != names.end()) fail("two records have the same name", directory.start, *twice);
+    by_name_.reserve(records_.size());
+    for (std::size_t i = 0; i != records_.size(); ++i) by_name_.emplace_back(records_[i].name, i);
+    std::sort(by_name_.begin(), by_name_.end());
+  }
+
+  void read_entry(const Directory& directory, std::uint64_t at, std::string_view name, std::uint64_t extra_size,
+                  std::vector<Extent>& extents, std::vector<std::string>& names) {
+    const std::uint16_t flags = u16(at + 8), method = u16(at + 10);
+    check_name(name, at);
+    require((flags & encrypted_flag) == 0, "the record is encrypted", at, name);
+    require((flags & ~known_flags) == 0, "the record uses zip features that are not supported", at, name);
+    require(method == 0 || method == 8, "the record is neither stored nor deflated", at, name);
+    Numbers numbers{u32(at + 16), u32(at + 20), u32(at + 24)};
+    std::uint64_t local = u32(at + 42);
+    widen(at + entry_size + name.size(), extra_size, {&numbers.size, &numbers.packed_size, &local}, name);
+    require(u16(at + 34) == 0 || u16(at + 34) == 0xffff, "the archive is split over several files", at, name);
+    require(method == 8 || numbers.packed_size == numbers.size, "a stored record with two sizes", at, name);
+
+    const std::size_t slash = name.find('/');
+    require(slash != std::string_view::npos, "the record is not inside the archive's one root folder", at, name);
+    const std::string_view root = name.substr(0, slash + 1);
+    if (extents.empty()) root_ = root;
+    require(root == root_, "the archive has a second root folder", at, name);
+    const std::string_view inner = name.substr(slash + 1);
+    names.push_back(folded(inner));
+
+    const std::uint64_t data = check_local(directory.start, local, flags, method, numbers, name, extents);
+    if (inner.empty() || inner.back() == '/') {
+      require(numbers.size == 0, "a folder with content", at, name);
+    } else {
+      records_.push_back({inner, data, numbers.packed_size, numbers.size, numbers.crc32, method == 8});
+    }
+  }
+
+  /// Compares the local header with the directory, and answers where the record's bytes begin.
+  std::uint64_t check_local(std::uint64_t limit, std::uint64_t at, std::uint16_t flags, std::uint16_t method,
+                            const Numbers& numbers, std::string_view name, std::vector<Extent>& extents) const {
+    require(at <= limit && limit - at >= local_size && u32(at) == local_mark,
+            "no local header where the directory says", at, name);
+    const std::uint64_t name_size = u16(at + 26), extra_size = u16(at + 28);
+    require(limit - at - local_size >= name_size + extra_size, "the local header is cut short", at, name);
+    require(text(at + local_size, name_size) == name, "the local header has another name", at, name);
+    const std::uint16_t local_flags = u16(at + 6);
+    require(u16(at + 8) == method && ((local_flags ^ flags) & (encrypted_flag | descriptor_flag)) == 0,
+            "the local header contradicts the directory", at, name);
+    Numbers found{u32(at + 14), u32(at + 18), u32(at + 22)};
+    widen(at + local_size + name_size, extra_size, {&found.size, &found.packed_size, nullptr}, name);
+    const bool behind = (flags & descriptor_flag) != 0;
+    const auto agree = [behind](std::uint64_t here, std::uint64_t there) {
+      return here == there || (behind && here == 0);
+    };
+    require(agree(found.crc32, numbers.crc32) && agree(found.packed_size, numbers.packed_size) &&
+                agree(found.size, numbers.size),
+            "the local header contradicts the directory", at, name);
+    const std::uint64_t data = at + local_size + name_size + extra_size;
+    require(limit - data >= numbers.packed_size, "the record reaches beyond the end of the data", at, name);
+    std::uint64_t end = data + numbers.packed_size;
+    if (behind) end += descriptor_size(limit, end, numbers, name);
+    extents.push_back({at, end, name});
+    return data;
+  }
+
+  /// The size of the descriptor behind the data, whose sizes take 4 bytes each or 8.
+  std::uint64_t descriptor_size(std::uint64_t limit, std::uint64_t at, const Numbers& numbers,
+                                std::string_view name) const {
+    require(limit - at >= 16 && u32(at) == descriptor_mark && u32(at + 4) == numbers.crc32,
+            "the descriptor behind the data contradicts the directory", at, name);
+    if (u32(at + 8) == numbers.packed_size && u32(at + 12) == numbers.size) return 16;
+    require(limit - at >= 24 && u64(at + 8) == numbers.packed_size && u64(at + 16) == numbers.size,
+            "the descriptor behind the data contradicts the directory", at, name);
+    return 24;
+  }
+
+  /// Replaces each number that is all ones in 32 bits by its 64 bits in the zip64 extra field, in order.
+  void widen(std::uint64_t at, std::uint64_t size, std::initializer_list<std::uint64_t*> numbers,
+             std::string_view name) const {
+    const auto is_wide = [](const std::uint64_t* n) { return n != nullptr && *n == wide; };
+    if (std::none_of(numbers.begin(), numbers.end(), is_wide)) return;
+    const std::uint64_t stop = at + size;
+    while (stop - at >= 4) {
+      const std::uint64_t field_end = std::min(at + 4 + u16(at + 2), stop);
+      if (u16(at) != 1) {
+        at = field_end;
+        continue;
+      }
+      at += 4;
+      for (std::uint64_t* n : numbers) {
+        if (!is_wide(n)) continue;
+        require(field_end - at >= 8, "a zip64 extra field is too short", at, name);
+        *n = u64(at);
+        at += 8;
+      }
+      return;
+    }
+  }
+
+  void check_name(std::string_view name, std::uint64_t at) const {
+    require(name.size() <= limits_.name_length, "the name of a record is longer than the limit allows", at, name);
+    require(valid_utf8_prefix(name) == name.size(), "the name of a record is not UTF-8", at, name);
+    bool plain = !name.empty();
+    for (const char c : name) plain = plain && static_cast<unsigned char>(c) >= 0x20 && c != 0x7f && c != '\\';
+    for (std::size_t start = 0; plain && start < name.size();) {
+      const std::size_t end = std::min(name.find('/', start), name.size());
+      const std::string_view part = name.substr(start, end - start);
+      plain = !part.empty() && part != "." && part != "..";
+      start = end + 1;
+    }
+    require(plain, "the name of the record is not a plain relative path", at, name);
+  }
+
+  static std::string folded(std::string_view name) {
+    std::string key(name);
+    if (name.substr(0, 6) == "extra/") return key;
+    for (char& c : key) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return key;
+  }
+
+  Bytes inflated(const Record& record, const Bytes& packed) const {
+    if (record.size > limits_.inflated_bytes ||
+        (record.size > limits_.inflation_floor && record.size / limits_.inflation_ratio > record.packed_size)) {
+      throw Error(std::to_string(record.packed_size) + " bytes claim to hold " + std::to_string(record.size) +
+                  ", more than the limits allow");
+    }
+    return inflate(packed, static_cast<std::size_t>(record.size));
+  }
+
+  Bytes file_;
+  std::string file_name_;
+  ZipLimits limits_;
+  std::string_view root_;
+  std::vector<Record> records_;
+  std::vector<Named> by_name_;
+};
+
+}  // namespace pt2wire

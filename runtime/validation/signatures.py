@@ -1,0 +1,276 @@
+"""The signature and the module call graph: what the inputs and outputs of a program's graph stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..errors import DeserializeError
+from ..generated import types
+from ..names import check_fqn, check_identifier, check_text
+from ..treespecs import TreeSpecNode, parse_treespec
+from .graphs import Scope
+from .rules import Findings
+
+_SIGNATURE = "graph_module.signature"
+
+#: Input specs of weights: the field that holds the name of the weight.
+WEIGHTS: Mapping[str, str] = {
+    "parameter": "parameter_name",
+    "buffer": "buffer_name",
+    "tensor_constant": "tensor_constant_name",
+    "custom_obj": "custom_obj_name",
+}
+
+#: Output specs that update an input or belong to one: the field that names it, and the kind of input spec.
+TARGETS: Mapping[str, tuple[str, str]] = {
+    "buffer_mutation": ("buffer_name", "buffer"),
+    "parameter_mutation": ("parameter_name", "parameter"),
+    "user_input_mutation": ("user_input_name", "user_input"),
+    "gradient_to_parameter": ("parameter_name", "parameter"),
+    "gradient_to_user_input": ("user_input_name", "user_input"),
+}
+
+# Tokens first, then updates, then what the caller gets: PyTorch finds each group by counting.
+_ORDER: Mapping[str, int] = {
+    "token": 0,
+    "buffer_mutation": 1,
+    "parameter_mutation": 1,
+    "user_input_mutation": 1,
+    "user_output": 2,
+    "loss_output": 2,
+    "gradient_to_parameter": 2,
+    "gradient_to_user_input": 2,
+}
+
+
+def constant_names(signature: types.GraphSignature) -> Iterator[str]:
+    """The names of the constant inputs."""
+    for spec in signature.input_specs:
+        if spec.type == "constant_input":
+            yield spec.constant_input.name
+
+
+def check_signature(graph: types.Graph, signature: types.GraphSignature, findings: Findings) -> None:
+    """Checks the signature against the inputs and outputs of the graph."""
+    named: dict[str, set[str]] = {kind: set() for kind in ("parameter", "buffer", "user_input")}
+    _check_inputs(graph, signature, named, findings)
+    _check_outputs(graph, signature, named, findings)
+
+
+def _check_inputs(
+    graph: types.Graph, signature: types.GraphSignature, named: dict[str, set[str]], findings: Findings
+) -> None:
+    specs = signature.input_specs
+    if len(specs) != len(graph.inputs):
+        findings.add(
+            "signature-inputs",
+            f"{_SIGNATURE}.input_specs",
+            f"expected {len(graph.inputs)} input specs, one for each graph input, found {len(specs)}",
+        )
+    fqns: set[str] = set()
+    for index, spec in enumerate(specs):
+        path = f"{_SIGNATURE}.input_specs[{index}].{spec.type}"
+        kind, value = spec.type, spec.value
+        if index < len(graph.inputs):
+            given = graph.inputs[index]
+            if not _SAME_INPUT[kind](given, value):
+                message = f"expected {_shown(given)} as graph input {index} is, found {_spec_shown(kind,
+                value)}" findings.add("signature-inputs", path, message)
+        if kind in WEIGHTS:
+            fqn = getattr(value, WEIGHTS[kind])
+            if (problem := check_fqn(fqn)) is not None:
+                findings.add("fqn", f"{path}.{WEIGHTS[kind]}", f"expected a qualified name, found
+                {fqn[:80]!r}: {problem}")
+            if fqn in fqns:
+                findings.add("duplicate-fqn", f"{path}.{WEIGHTS[kind]}", f"expected {fqn!r} once, found it
+                again")
+            fqns.add(fqn)
+            if kind in named:
+                named[kind].add(fqn)
+        elif kind == "user_input":
+            named[kind].update(_names(value.arg))
+        elif kind == "constant_input":
+            _check_constant(value, path, findings)
+
+
+def _check_constant(spec: types.InputToConstantInputSpec, path: str, findings: Findings) -> None:
+    if (problem := check_identifier(spec.name)) is not None:
+        findings.add("name", f"{path}.name", f"expected an identifier, found {spec.name[:80]!r}: {problem}")
+    if spec.value.type == "as_string" and (problem := check_text(spec.value.as_string)) is not None:
+        findings.add(
+            "constant-text",
+            f"{path}.value.as_string",
+            f"expected text without quotes, backslashes and control characters, "
+            f"found {spec.value.as_string[:80]!r}: it {problem}",
+            "PyTorch cannot build module() for such an input either.",
+        )
+
+
+def _check_outputs(
+    graph: types.Graph, signature: types.GraphSignature, named: dict[str, set[str]], findings: Findings
+) -> None:
+    specs = signature.output_specs
+    if len(specs) != len(graph.outputs):
+        findings.add(
+            "signature-outputs",
+            f"{_SIGNATURE}.output_specs",
+            f"expected {len(graph.outputs)} output specs, one for each graph output, found {len(specs)}",
+        )
+    last = 0
+    for index, spec in enumerate(specs):
+        path = f"{_SIGNATURE}.output_specs[{index}].{spec.type}"
+        kind, value = spec.type, spec.value
+        if index < len(graph.outputs):
+            given = graph.outputs[index]
+            same = _same_argument(given, value.arg) if kind == "user_output" else _same_name(given, value)
+            if not same:
+                message = f"expected {_shown(given)} as graph output {index} is, found {_spec_shown(kind,
+                value)}" findings.add("signature-outputs", path, message)
+        if _ORDER[kind] < last:
+            findings.add("output-order", path, f"expected tokens, then updates, then the rest, found
+            {kind} late")
+        last = max(last, _ORDER[kind])
+        if kind in TARGETS:
+            field, wanted = TARGETS[kind]
+            target = getattr(value, field)
+            if target not in named[wanted]:
+                what = wanted.replace("_", " ")
+                message = f"expected the name of a {what}, found {target[:80]!r}"
+                findings.add("mutation-target", f"{path}.{field}", message)
+
+
+def _names(argument: types.Argument) -> list[str]:
+    if argument.type in ("as_tensor", "as_custom_obj"):
+        return [argument.value.name]
+    if argument.type in ("as_sym_int", "as_sym_bool", "as_sym_float") and argument.value.type == "as_name":
+        return [argument.value.as_name]
+    return []
+
+
+def _same_name(given: types.Argument, value: Any) -> bool:
+    return given.type == "as_tensor" and given.as_tensor.name == value.arg.name
+
+
+def _same_argument(given: types.Argument, argument: types.Argument) -> bool:
+    if given.type != argument.type:
+        return False
+    if given.type == "as_float" and math.isnan(given.as_float):
+        return math.isnan(argument.as_float)
+    return bool(given.value == argument.value)
+
+
+def _same_constant(given: types.Argument, spec: types.InputToConstantInputSpec) -> bool:
+    if given.type != spec.value.type:
+        return False
+    if given.type == "as_float" and math.isnan(given.as_float):
+        return math.isnan(spec.value.as_float)
+    return bool(given.value == spec.value.value)
+
+
+def _same_custom_obj(given: types.Argument, spec: types.InputToCustomObjSpec) -> bool:
+    return given.type == "as_custom_obj" and given.as_custom_obj == spec.arg
+
+
+#: Whether a graph input is what its spec says, by the member of `InputSpec`.
+_SAME_INPUT: Mapping[str, Callable[[types.Argument, Any], bool]] = {
+    "user_input": lambda given, spec: _same_argument(given, spec.arg),
+    "parameter": _same_name,
+    "buffer": _same_name,
+    "tensor_constant": _same_name,
+    "custom_obj": _same_custom_obj,
+    "token": lambda given, spec: spec.arg.name in _names(given),
+    "constant_input": _same_constant,
+}
+
+
+def _shown(argument: types.Argument) -> str:
+    names = _names(argument)
+    return f"{argument.type} {names[0][:80]!r}" if names else f"{argument.type} {str(argument.value)[:80]}"
+
+
+def _spec_shown(kind: str, spec: Any) -> str:
+    if kind in ("user_input", "user_output"):
+        return _shown(spec.arg)
+    if kind == "constant_input":
+        return f"{spec.value.type} {str(spec.value.value)[:80]}"
+    if kind == "custom_obj":
+        return f"as_custom_obj {spec.arg.name[:80]!r}"
+    return f"as_tensor {spec.arg.name[:80]!r}"
+
+
+def _is_call(spec: TreeSpecNode) -> bool:
+    match spec:
+        case TreeSpecNode(
+            type="builtins.tuple",
+            children=(TreeSpecNode(type="builtins.tuple"), TreeSpecNode(type="builtins.dict")),
+        ):
+            return True
+        case _:
+            return False
+
+
+# The module call graph
+# ----------------------------------------------------------------------------------------
+
+_CALLS = "graph_module.module_call_graph"
+_RETURNED = frozenset({"user_output", "loss_output"})
+_PASSED = frozenset({"user_input", "constant_input"})
+
+
+def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findings) -> None:
+    """Checks the module call graph.
+
+    Args:
+        module: The graph module.
+        scope: Its graph, after it was checked.
+        findings: What is wrong is added here.
+    """
+    entries = module.module_call_graph
+    if not entries or entries[0].fqn != "" or entries[0].signature is None:
+        findings.add("module-calls", _CALLS, "expected an entry with a signature for the whole program
+        first")
+    for index, entry in enumerate(entries):
+        path = f"{_CALLS}[{index}]"
+        if entry.fqn and (problem := check_fqn(entry.fqn)) is not None:
+            findings.add("fqn", f"{path}.fqn", f"expected a qualified name, found {entry.fqn[:80]!r}:
+            {problem}")
+        signature = entry.signature
+        if signature is None:
+            continue
+        for field in ("inputs", "outputs"):
+            for position, argument in enumerate(getattr(signature, field)):
+                for name in _names(argument):
+                    if name not in scope.taken:
+                        message = f"expected a value of the graph, found {name[:80]!r}"
+                        findings.add("module-calls", f"{path}.signature.{field}[{position}]", message)
+        if entry.fqn:
+            passed, returned = len(signature.inputs), len(signature.outputs)
+        else:
+            passed = sum(spec.type in _PASSED for spec in module.signature.input_specs)
+            returned = sum(spec.type in _RETURNED for spec in module.signature.output_specs)
+        in_spec = _check_treespec(signature.in_spec, passed, f"{path}.signature.in_spec", findings)
+        _check_treespec(signature.out_spec, returned, f"{path}.signature.out_spec", findings)
+        if in_spec is not None and not _is_call(in_spec):
+            findings.add(
+                "module-calls",
+                f"{path}.signature.in_spec",
+                "expected a tuple of the positional arguments, a tuple, and the keyword arguments, a dict",
+            )
+        for position, name in enumerate(signature.forward_arg_names or ()):
+            if (problem := check_identifier(name)) is not None:
+                where = f"{path}.signature.forward_arg_names[{position}]"
+                findings.add("name", where, f"expected an identifier, found {name[:80]!r}: {problem}")
+
+
+def _check_treespec(text: str, leaves: int, path: str, findings: Findings) -> TreeSpecNode | None:
+    try:
+        spec = parse_treespec(text)
+    except DeserializeError as error:
+        findings.add_error("treespec", path, error)
+        return None
+    if spec.leaf_count != leaves:
+        findings.add("treespec-leaves", path, f"expected {leaves} leaves, one for each value, found
+        {spec.leaf_count}")
+    return spec

@@ -1,0 +1,73 @@
+"""Higher-order operators: which of their arguments are subgraphs, and how many operands each is called
+with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..generated import types
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """Where a higher-order operator takes its subgraphs and their operands, by position.
+
+    Attributes:
+        graphs: Positions of the subgraphs; each takes all operands.
+        lists: Positions of the lists of operands.
+        rest: The position from which on each argument is an operand itself.
+        same_outputs: Whether the subgraphs give equally many outputs.
+    """
+
+    graphs: tuple[int, ...]
+    lists: tuple[int, ...] = ()
+    rest: int | None = None
+    same_outputs: bool = False
+
+
+#: The higher-order operators of which all operands are visible in the arguments.
+OPERANDS: Mapping[str, Operands] = {
+    "cond": Operands(graphs=(1, 2), lists=(3,), same_outputs=True),
+    "while_loop": Operands(graphs=(0, 1), lists=(2, 3)),
+    "map_impl": Operands(graphs=(0,), lists=(1, 2)),
+    "scan": Operands(graphs=(0,), lists=(1, 2, 3)),
+    "wrap_with_set_grad_enabled": Operands(graphs=(1,), rest=2),
+    "wrap_with_autocast": Operands(graphs=(4,), rest=5),
+}
+
+
+def check_operands(node: types.Node, name: str) -> Iterator[str]:
+    """What is wrong with the subgraphs of a call of a higher-order operator."""
+    operands = OPERANDS.get(name)
+    if operands is None:
+        return
+    arguments = [named.arg for named in node.inputs if not named.name]
+    if len(arguments) != len(node.inputs):
+        return  # given by keyword: nothing that exporters write
+    least = max(*operands.graphs, *operands.lists, operands.rest or 0) + (operands.rest is None)
+    if len(arguments) < least:
+        yield f"expected at least {least} arguments, found {len(arguments)}"
+        return
+    graphs = []
+    for position in operands.graphs:
+        if arguments[position].type != "as_graph":
+            yield f"expected a subgraph as argument {position}, found {arguments[position].type}"
+            return
+        graphs.append(arguments[position].as_graph)
+    count = 0
+    for position in operands.lists:
+        values = arguments[position].value
+        if not isinstance(values, list):
+            yield f"expected a list of operands as argument {position}, found {arguments[position].type}"
+            return
+        count += len(values)
+    if operands.rest is not None:
+        count += len(arguments) - operands.rest
+    for graph in graphs:
+        if len(graph.graph.inputs) != count:
+            yield f"expected {graph.name!r} to take {count} operands, found {len(graph.graph.inputs)}
+            inputs"
+    outputs = [len(graph.graph.outputs) for graph in graphs]
+    if operands.same_outputs and len(set(outputs)) > 1:
+        yield f"expected subgraphs with equally many outputs, found {' and '.join(map(str, outputs))}"

@@ -1,0 +1,96 @@
+"""The check of one tree: a program as decoded, before anything of torch, sympy or pytree sees it."""
+
+from __future__ import annotations
+
+import json
+
+from ..errors import DeserializeError
+from ..findings import Finding
+from ..generated import types
+from ..guards import check_guard
+from ..names import check_identifier
+from .graphs import ProgramState, check_graph
+from .rules import Findings
+from .signatures import check_module_calls, check_signature, constant_names
+from .values import Symbols
+
+#: Longest key of `range_constraints`, in characters.
+MAX_RANGE_NAME = 4096
+
+
+def validate_tree(tree: types.ExportedProgram) -> list[Finding]:
+    """Checks the structure of a program; needs no torch, and runs nothing of the program.
+
+    Args:
+        tree: The program. Its types are taken to be right, as the codecs guarantee.
+
+    Returns:
+        What is wrong, in the order of the tree; empty for an honest program.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> tree = pt2wire.to_tree(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+        >>> tree.graph_module.graph.nodes[0].target = "os.system"
+        >>> for finding in validate_tree(tree):
+        ...     print(finding)
+        graph_module.graph.nodes[0].target: expected an operator or a symbolic function, found
+        'os.system', \
+in node 'relu' (os.system) [target]
+    """
+    findings = Findings()
+    _check_versions(tree, findings)
+    module = tree.graph_module
+    symbols = Symbols(findings, tree.range_constraints)
+    program = ProgramState(findings, symbols)
+    scope = check_graph(program, module.graph, "graph_module.graph", constant_names(module.signature))
+    check_signature(module.graph, module.signature, findings)
+    check_module_calls(module, scope, findings)
+    _check_module_metadata(module, findings)
+    _check_ranges(tree, findings)
+    for index, guard in enumerate(tree.guards_code):
+        try:
+            check_guard(guard)
+        except DeserializeError as error:
+            findings.add_error("guard", f"guards_code[{index}]", error)
+    return findings.found
+
+
+def _check_versions(tree: types.ExportedProgram, findings: Findings) -> None:
+    version = tree.schema_version
+    found = (version.major, version.minor)
+    # A newer minor version only adds: what we do not know of it, the codecs have dropped or refused.
+    if not types.OLDEST_VERSION <= found or version.major != types.SCHEMA_VERSION[0]:
+        oldest, newest = (".".join(map(str, bound)) for bound in (types.OLDEST_VERSION,
+        types.SCHEMA_VERSION)) hint = "Upgrade pt2wire." if version.major > types.SCHEMA_VERSION[0] else
+        None message = f"expected {oldest} to {newest}, found {version.major}.{version.minor}"
+        findings.add("schema-version", "schema_version", message, hint)
+    for namespace, number in tree.opset_version.items():
+        if number < 0 or check_identifier(namespace) is not None:
+            findings.add(
+                "opset-version", "opset_version", f"expected a namespace and its version, found {namespace[:80]!r}: {number}"
+            )
+
+
+def _check_ranges(tree: types.ExportedProgram, findings: Findings) -> None:
+    for name, bounds in tree.range_constraints.items():
+        path = f"range_constraints[{name[:80]!r}]"
+        # A derived dimension is declared by its expression as sympy prints it, `2*s0`. It is only compared.
+        if not name.isprintable() or not 0 < len(name) <= MAX_RANGE_NAME:
+            findings.add("range", path, f"expected a symbol or an expression, found {name[:80]!r}")
+        lower, upper = bounds.min_val, bounds.max_val
+        if lower is not None and upper is not None and lower > upper:
+            findings.add("range", path, f"expected min_val <= max_val, found {lower} > {upper}")
+
+
+def _check_module_metadata(module: types.GraphModule, findings: Findings) -> None:
+    path = "graph_module.metadata['custom']"
+    if (text := module.metadata.get("custom")) is not None:
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError) as error:
+            findings.add("metadata", path, f"expected JSON, found {text[:80]!r}: {error}")
+    for name, definition in module.treespec_namedtuple_fields.items():
+        for field in definition.field_names:
+            if (problem := check_identifier(field)) is not None:
+                where = f"graph_module.treespec_namedtuple_fields[{name[:80]!r}]"
+                findings.add("name", where, f"expected an identifier, found {field[:80]!r}: {problem}")

@@ -1,0 +1,150 @@
+"""What graphs say about values: tensor metadata, symbolic numbers, and the expressions in both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..errors import DeserializeError
+from ..expressions import Expression, parse_expression, sort_of, symbols_in
+from ..generated import types
+from .rules import Findings
+
+MAX_DIMENSIONS = 64  # torch itself stops at 64
+MAX_BYTES = 2**63 - 1  # what a size in bytes may be in torch
+
+_LARGE = 2**20  # numbers from which on a product could matter
+_DEVICE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_MAX_DEVICE_INDEX = 127  # torch keeps it in one signed byte
+
+SymbolicNumber = types.SymInt | types.SymFloat | types.SymBool
+
+# What the expression of each union must be, and the hint member that goes with it. PyTorch writes no hint
+# for a condition.
+_SORTS = {
+    types.SymInt: ("number", {"as_int"}),
+    types.SymFloat: ("number", {"as_float", "as_int"}),
+    types.SymBool: ("boolean", {"as_bool"}),
+}
+
+
+class Symbols:
+    """The symbols of one program: each distinct expression is parsed once."""
+
+    def __init__(self, findings: Findings, ranges: Iterable[str]) -> None:
+        self._findings = findings
+        self._declared = frozenset(ranges)
+        self._assumptions: dict[str, tuple[tuple[str, bool], ...]] = {}
+        self._parsed: dict[str, Expression | DeserializeError] = {}
+
+    def check(self, number: SymbolicNumber, path: str) -> None:
+        """Checks the expression of a symbolic number that is not a constant."""
+        described: types.SymExpr = number.value
+        text = described.expr_str
+        expression = self._parsed.get(text)
+        if expression is None:
+            expression = self._parse(text, path)
+        if isinstance(expression, DeserializeError):
+            self._findings.add_error("expression", f"{path}.as_expr.expr_str", expression)
+            return
+        sort, hints = _SORTS[type(number)]
+        if (found := sort_of(expression)) != sort:
+            self._findings.add(
+                "expression-sort", f"{path}.as_expr.expr_str", f"expected a {sort}, found the {found} {text!r}"
+            )
+        hint = described.hint
+        if hint is not None and hint.type not in hints:
+            expected = " or ".join(sorted(hints))
+            self._findings.add("hint", f"{path}.as_expr.hint", f"expected {expected}, found {hint.type}")
+
+    def _parse(self, text: str, path: str) -> Expression | DeserializeError:
+        try:
+            expression = parse_expression(text)
+        except DeserializeError as error:
+            self._parsed[text] = error
+            return error
+        self._parsed[text] = expression
+        for symbol in symbols_in(expression):
+            known = self._assumptions.setdefault(symbol.name, symbol.assumptions)
+            if known != symbol.assumptions:
+                self._findings.add(
+                    "symbol",
+                    f"{path}.as_expr.expr_str",
+                    f"symbol {symbol.name!r} has the assumptions {_shown(symbol.assumptions)}, "
+                    f"and elsewhere {_shown(known)}",
+                )
+            # Backed symbols may be left undeclared: torch.func.jvp leaves such in the metadata. Nothing but
+            # its range constraint ties an unbacked one to the program.
+            if symbol.name.startswith(("u", "zuf")) and symbol.name not in self._declared:
+                self._findings.add(
+                    "undeclared-symbol",
+                    f"{path}.as_expr.expr_str",
+                    f"expected a range constraint for the unbacked symbol {symbol.name!r}, found none",
+                )
+        return expression
+
+
+def _shown(assumptions: tuple[tuple[str, bool], ...]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in assumptions) or "none"
+
+
+def check_tensor_meta(
+    meta: types.TensorMeta, path: str, findings: Findings, symbols: Symbols | None, rule: str =
+    "tensor-meta"
+) -> None:
+    """Checks the description of a tensor.
+
+    Args:
+        meta: The description.
+        path: Where it is.
+        findings: What is wrong is added here.
+        symbols: The program's symbols; None where sizes, strides and offset must be plain numbers.
+        rule: The rule that findings belong to.
+    """
+    sizes, strides = meta.sizes, meta.strides
+    if len(sizes) > MAX_DIMENSIONS:
+        findings.add(rule, f"{path}.sizes", f"expected at most {MAX_DIMENSIONS} dimensions, found
+        {len(sizes)}") return
+    if len(sizes) != len(strides):
+        findings.add(rule, f"{path}.strides", f"expected {len(sizes)} strides, found {len(strides)}")
+    large = False
+    for numbers, field in ((sizes, "sizes"), (strides, "strides"), ((meta.storage_offset,),
+        "storage_offset")): for index, number in enumerate(numbers): if number.type == "as_int": value =
+        number.as_int if 0 <= value < _LARGE: continue large = True if value < 0: where =
+        f"{path}.{field}" if field == "storage_offset" else f"{path}.{field}[{index}]" findings.add(rule,
+        where, f"expected a number from 0 up, found {value}") else: where = f"{path}.{field}" if field ==
+        "storage_offset" else f"{path}.{field}[{index}]" if symbols is None: findings.add(rule, where,
+        "expected a number, found an expression") else: symbols.check(number, where)
+    if large and (extent := _extent(meta)) > MAX_BYTES:
+        findings.add(rule, path, f"expected a tensor of at most 2**63 - 1 bytes, found {extent}")
+    if meta.dtype == types.ScalarType.UNKNOWN:
+        findings.add(rule, f"{path}.dtype", "expected a dtype, found UNKNOWN")
+    if meta.layout == types.Layout.Unknown:
+        findings.add(rule, f"{path}.layout", "expected a layout, found Unknown")
+    if (problem := device_problem(meta.device)) is not None:
+        findings.add(rule, f"{path}.device", problem)
+
+
+def device_problem(device: types.Device) -> str | None:
+    """What is wrong with a device, or None."""
+    if device.type != "cpu" and not _DEVICE.fullmatch(device.type):
+        return f"expected the name of a device type such as 'cpu' or 'cuda', found {device.type[:40]!r}"
+    index = device.index
+    if index is not None and not 0 <= index <= _MAX_DEVICE_INDEX:
+        return f"expected a device index from 0 to {_MAX_DEVICE_INDEX}, found {index}"
+    return None
+
+
+def _extent(meta: types.TensorMeta) -> int:
+    # Bytes from the start of the storage to the end of the tensor, and at least the bytes of its elements.
+    # Symbolic numbers count as 1; the widest dtype has 16 bytes.
+    sizes = [number.as_int if number.type == "as_int" else 1 for number in meta.sizes]
+    strides = [number.as_int if number.type == "as_int" else 1 for number in meta.strides]
+    if 0 in sizes:
+        return 0
+    offset = meta.storage_offset.as_int if meta.storage_offset.type == "as_int" else 0
+    reach = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=False))
+    elements = 1
+    for size in sizes:
+        elements *= size
+    return 16 * max(offset + reach + 1, elements)

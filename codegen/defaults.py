@@ -89,5 +89,4 @@ _EXPECTED = {
 
 
 def _bad(faults: FaultList, element: Element, what: str, expected: str) -> None:
-    found = f"`{element.text}`, a {element.kind}" if isinstance(element, Scalar) else f"a {element.kind}"
-    faults.add("bad-default", element.position, f"{what}: expected the default {expected}, found {found}")
+    faults.add("bad-default", element.position, f"{what}: expected the default {expected}, found {element}")

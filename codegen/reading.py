@@ -111,8 +111,6 @@ class Reader:
         self.faults.add("invalid-identifier", element.position, message)
 
     def _wrong(self, element: Element, what: str, expected: str) -> None:
-        found = f"`{element.text}`, a {element.kind}" if isinstance(element, Scalar) else f"a {element.kind}"
         hint = "Put it in quotes" if isinstance(element, Scalar) and expected == "a string" else None
-        self.faults.add(
-            "wrong-node", element.position, f"expected {what} to be {expected}, found {found}", hint
-        )
+        message = f"expected {what} to be {expected}, found {element}"
+        self.faults.add("wrong-node", element.position, message, hint)

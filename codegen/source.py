@@ -34,12 +34,17 @@ class Scalar:
     kind: str
     quoted: bool
 
+    def __str__(self) -> str:
+        return f"`{self.text}`, {'an' if self.kind == 'integer' else 'a'} {self.kind}"
+
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
     position: Position
     items: tuple[Element, ...]
-    kind = "list"
+
+    def __str__(self) -> str:
+        return "a list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,9 @@ class Entry:
 class Mapping:
     position: Position
     entries: dict[str, Entry]
-    kind = "mapping"
+
+    def __str__(self) -> str:
+        return "a mapping"
 
 
 Element = Scalar | Sequence | Mapping

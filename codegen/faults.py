@@ -19,7 +19,10 @@ class Level(enum.Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Finding:
-    """One fault in a schema: where, by which rule, what was expected and found, what to do."""
+    """One fault in a schema: where, by which rule, what was expected and found, what to do.
+
+    Message and hint are sentences without the period at the end.
+    """
 
     position: Position
     rule: str
@@ -37,7 +40,7 @@ class Finding:
         return f"::error {place},title={_property(self.rule)}::{_data(self._sentence())}"
 
     def _sentence(self) -> str:
-        return f"{self.message}. {self.hint}" if self.hint else f"{self.message}."
+        return f"{self.message}. {self.hint}." if self.hint else f"{self.message}."
 
 
 def _data(text: str) -> str:

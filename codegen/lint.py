@@ -60,8 +60,9 @@ def _own_members(schema: Schema) -> Iterator[_Report]:
             continue
         for member in _members(definition):
             if member.since_revision is not None:
+                kind = definition.kind.value
                 message = (
-                    f"`{definition.name}.{member.name}` is ours, in a {definition.kind.value} of PyTorch's"
+                    f"`{definition.name}.{member.name}` is ours, and `{definition.name}` is PyTorch's {kind}"
                 )
                 yield (
                     member.position,
@@ -72,7 +73,9 @@ def _own_members(schema: Schema) -> Iterator[_Report]:
 
 def _own_optional(schema: Schema) -> Iterator[_Report]:
     for definition, field in _fields(schema):
-        if field.own and not definition.own and not (field.optional and field.default is not None):
+        if definition.own or definition.kind is Kind.UNION:
+            continue
+        if field.own and not (field.optional and field.default is not None):
             message = f"`{definition.name}.{field.name}` is ours and not `optional` with the default null"
             yield field.position, message, "Programs that PyTorch wrote do not have it"
 
@@ -87,6 +90,9 @@ def _own_origin(schema: Schema) -> Iterator[_Report]:
 
 def _future(schema: Schema) -> Iterator[_Report]:
     for name, item in _items(schema):
+        owner = schema.types[name.partition(".")[0]]
+        if item is not owner and (item.since, item.since_revision) == (owner.since, owner.since_revision):
+            continue  # reported once, at the type
         if item.since is not None and item.since > schema.version:
             message = f"`{name}` is there since {item.since}, but `version` is {schema.version}"
             yield item.position, message, "Raise `version`, or correct `since`"

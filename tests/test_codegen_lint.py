@@ -1,0 +1,349 @@
+"""Each lint rule finds what it is for, where it is, and nothing once that is mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pt2wire.codegen.cli import main
+from pt2wire.codegen.faults import Finding, Level
+from pt2wire.codegen.lint import RULES, lint
+from pt2wire.codegen.model import Position
+from pt2wire.codegen.resolve import load_schema
+
+from .helpers.schemas import HEAD, MARK, SCHEMA, indented, write_marked
+
+STRUCT = """\
+A:
+  kind: struct
+  since: "8.2"
+  doc: A.
+  fields:
+    x: {id: 10, type: i64, doc: X.}
+"""
+ENUM = """\
+E:
+  kind: enum
+  since: "8.2"
+  doc: E.
+  values:
+    ZERO: {value: 0, doc: Z.}
+"""
+UNION = """\
+U:
+  kind: union
+  since: "8.2"
+  doc: U.
+  fields:
+    as_int: {id: 10, type: i64, doc: I.}
+"""
+OWN = """\
+O:
+  kind: struct
+  since_revision: 1
+  doc: O.
+  fields:
+    x: {id: 10, type: i64, doc: X.}
+"""
+USES = "    e: {id: 30, type: E, doc: E.}\n    u: {id: 40, type: U, doc: U.}\n"
+
+
+def field(line: str) -> str:
+    return indented(STRUCT + f"    {line}\n")
+
+
+def value(line: str) -> str:
+    return indented(STRUCT + USES.splitlines()[0] + f"\n{ENUM}    {line}\n")
+
+
+def member(line: str) -> str:
+    return indented(STRUCT + USES.splitlines()[1] + f"\n{UNION}    {line}\n")
+
+
+def pair(rule: str, before: str, after: str, message: str) -> tuple[str, str, str, str]:
+    return rule, before, after, message
+
+
+# The schema before, with a mark where the finding is; the schema after; a part of the message.
+PAIRS = [
+    pair(
+        "own-id",
+        field(f"{MARK}y: {{id: 20, type: optional i64, since_revision: 1, default: null, doc: Y.}}"),
+        field("y: {id: 1000, type: optional i64, since_revision: 1, default: null, doc: Y.}"),
+        "`A.y` is ours and has the id 20",
+    ),
+    pair(
+        "own-id",
+        field(f"{MARK}y: {{id: 1000, type: i64, doc: Y.}}"),
+        field("y: {id: 999, type: i64, doc: Y.}"),
+        "`A.y` is PyTorch's and has the id 1000",
+    ),
+    pair(
+        "own-member",
+        member(f"{MARK}as_o: {{id: 1000, type: bool, since_revision: 1, doc: O.}}").replace(
+            "union\n", "union\n"
+        ),
+        member("as_o: {id: 1000, type: bool, since_revision: 1, doc: O.}").replace(
+            'kind: union\n    since: "8.2"', "kind: union\n    since_revision: 1"
+        ),
+        "`U.as_o` is ours, and `U` is PyTorch's union",
+    ),
+    pair(
+        "own-member",
+        value(f"{MARK}ONE: {{value: 1, since_revision: 1, doc: O.}}"),
+        value("ONE: {value: 1, doc: O.}"),
+        "`E.ONE` is ours, and `E` is PyTorch's enum",
+    ),
+    pair(
+        "own-required",
+        field(f"{MARK}y: {{id: 1000, type: i64, since_revision: 1, doc: Y.}}"),
+        field("y: {id: 1000, type: optional i64, since_revision: 1, default: null, doc: Y.}"),
+        "`A.y` is ours and not `optional`",
+    ),
+    pair(
+        "own-origin",
+        indented(OWN + f'    {MARK}y: {{id: 20, type: i64, since: "8.2", doc: Y.}}\n'),
+        indented(OWN + "    y: {id: 20, type: i64, doc: Y.}\n"),
+        "`O.y` has `since`, in a type of ours",
+    ),
+    pair(
+        "since-future",
+        field(f'{MARK}y: {{id: 20, type: i64, since: "8.21", doc: Y.}}'),
+        field('y: {id: 20, type: i64, since: "8.20", doc: Y.}'),
+        "there since 8.21, but `version` is 8.20",
+    ),
+    pair(
+        "since-future",
+        indented(MARK + OWN.replace("since_revision: 1", "since_revision: 2")),
+        indented(OWN),
+        "there since revision 2, but `revision` is 1",
+    ),
+    pair(
+        "since-order",
+        field(f'{MARK}y: {{id: 20, type: i64, since: "8.1", doc: Y.}}'),
+        field('y: {id: 20, type: i64, since: "8.3", doc: Y.}'),
+        "`A.y` is older than `A`",
+    ),
+    pair(
+        "oldest-version",
+        HEAD.replace('oldest_version: "8.2"', f'{MARK}oldest_version: "7.3"')
+        + indented(STRUCT).removeprefix(HEAD),
+        indented(STRUCT),
+        "`oldest_version` 7.3 is not a version before 8.20",
+    ),
+    pair(
+        "version-log",
+        HEAD.replace('version: "8.20"\n', f'{MARK}version: "8.21"\n', 1)
+        + indented(STRUCT).removeprefix(HEAD),
+        indented(STRUCT),
+        "the log has no line for 8.21",
+    ),
+    pair(
+        "version-log",
+        indented(STRUCT).replace(
+            "types:\n", f'  - {MARK}{{version: "8.2", torch: "2.6.0", note: Old.}}\ntypes:\n'
+        ),
+        indented(STRUCT).replace("log:\n", 'log:\n  - {version: "8.2", torch: "2.6.0", note: Old.}\n'),
+        "the log has 8.2 after 8.20",
+    ),
+    pair(
+        "keyword",
+        field(f"{MARK}lambda: {{id: 20, type: i64, doc: Y.}}"),
+        field(Y := "y: {id: 20, type: i64, doc: Y.}"),
+        "`A.lambda` is a word of its own in Thrift and Python",
+    ),
+    pair(
+        "keyword",
+        field(f"{MARK}template: {{id: 20, type: i64, doc: Y.}}"),
+        field(Y),
+        "word of its own in C++",
+    ),
+    pair(
+        "keyword", field(f"{MARK}end: {{id: 20, type: i64, doc: Y.}}"), field(Y), "word of its own in Thrift"
+    ),
+    pair(
+        "keyword",
+        indented(MARK + STRUCT.replace("A:", "optional:", 1)),
+        indented(STRUCT),
+        "`optional` is a word of its own in Thrift and schema",
+    ),
+    pair(
+        "keyword",
+        value(f"{MARK}None: {{value: 1, doc: O.}}"),
+        value("ONE: {value: 1, doc: O.}"),
+        "`E.None` is a word of its own in Python",
+    ),
+    pair(
+        "keyword",
+        member(f"{MARK}type: {{id: 20, type: i64, doc: T.}}"),
+        member("as_type: {id: 20, type: i64, doc: T.}"),
+        "`U.type` is a word of its own in Python",
+    ),
+    pair(
+        "reserved-form",
+        field(f"{MARK}y__z: {{id: 20, type: i64, doc: Y.}}"),
+        field("y_z: {id: 20, type: i64, doc: Y.}"),
+        "`A.y__z` has a form",
+    ),
+    pair(
+        "reserved-form",
+        field(f"{MARK}_Y: {{id: 20, type: i64, doc: Y.}}"),
+        field("_y: {id: 20, type: i64, doc: Y.}"),
+        "`A._Y` has a form",
+    ),
+    pair(
+        "converted-name",
+        field(f"{MARK}X: {{id: 20, type: i64, doc: X.}}"),
+        field(Y),
+        "`A.X` and `A.x` differ only in case",
+    ),
+    pair(
+        "converted-name",
+        indented(STRUCT + MARK + STRUCT.replace("A:", "a:")),
+        indented(STRUCT + STRUCT.replace("A:", "B:")),
+        "`a` and `A` differ only in case",
+    ),
+    pair(
+        "by-value-cycle",
+        field(f"{MARK}a: {{id: 20, type: optional A, default: null, doc: A.}}"),
+        field("a: {id: 20, type: list<A>, doc: A.}"),
+        "types hold each other by value: A > A",
+    ),
+    pair(
+        "by-value-cycle",
+        indented(
+            STRUCT
+            + f"    {MARK}b: {{id: 20, type: B, doc: B.}}\n"
+            + STRUCT.replace("A:", "B:").replace("i64", "A")
+        ),
+        indented(
+            STRUCT
+            + '    b: {id: 20, type: "map<string, B>", doc: B.}\n'
+            + STRUCT.replace("A:", "B:").replace("i64", "A")
+        ),
+        "types hold each other by value: A > B > A",
+    ),
+    pair(
+        "mapped-name",
+        value(f"ONE: {{value: 1, c10: One, doc: O.}}\n    {MARK}TWO: {{value: 2, c10: One, doc: T.}}"),
+        value("ONE: {value: 1, c10: One, doc: O.}\n    TWO: {value: 2, c10: Two, torch: One, doc: T.}"),
+        "`E.TWO` and `ONE` both are `c10: One`",
+    ),
+    pair(
+        "doc-text",
+        field(f'{MARK}y: {{id: 20, type: i64, doc: "A */ end."}}'),
+        field('y: {id: 20, type: i64, doc: "A * / end."}'),
+        "the doc of `A.y` has */",
+    ),
+    pair(
+        "missing-doc",
+        field(f"{MARK}y: {{id: 20, type: i64, doc: TODO.}}"),
+        field(Y),
+        "`A.y` has no doc",
+    ),
+    pair(
+        "missing-doc",
+        indented(MARK + STRUCT.replace("doc: A.", 'doc: " "')),
+        indented(STRUCT),
+        "`A` has no doc",
+    ),
+    pair(
+        "unused-type",
+        indented(STRUCT + MARK + ENUM),
+        indented(STRUCT + USES.splitlines()[0] + "\n" + ENUM),
+        "no field has the type `E`",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "before", "after", "message"), PAIRS, ids=[f"{p[0]}: {p[3]}" for p in PAIRS]
+)
+def test_a_rule_finds_its_case_and_nothing_afterwards(
+    tmp_path: Path, rule: str, before: str, after: str, message: str
+) -> None:
+    path, position = write_marked(tmp_path, before)
+    (finding,) = lint(load_schema(path))
+    assert (finding.rule, finding.position) == (rule, position)
+    assert message in finding.message
+    path, _ = write_marked(tmp_path, after)
+    assert lint(load_schema(path)) == []
+
+
+def test_every_rule_has_a_pair_and_a_purpose() -> None:
+    assert {rule.id for rule in RULES} == {rule for rule, *_ in PAIRS}
+    assert len({rule.id for rule in RULES}) == len(RULES)
+    assert all(rule.purpose for rule in RULES)
+
+
+def blocking() -> list[tuple[str, str]]:
+    """One pair of each rule that keeps `generate` from writing."""
+    levels = {rule.id: rule.level for rule in RULES}
+    first = {rule: before for rule, before, *_ in reversed(PAIRS) if levels[rule] is not Level.STYLE}
+    return list(first.items())
+
+
+@pytest.mark.parametrize(("rule", "before"), blocking())
+def test_generate_writes_nothing_from_a_schema_whose_code_would_not_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str, before: str
+) -> None:
+    path, position = write_marked(tmp_path, before)
+    out = tmp_path / "out"
+    assert main(["generate", "--schema", str(path), "--out", str(out)]) == 1
+    assert not out.exists()
+    assert capsys.readouterr().out.startswith(f"{position}: ")
+
+
+def test_lint_prints_findings_as_text_with_exit_code_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, position = write_marked(tmp_path, field(f"{MARK}y: {{id: 20, type: i64, doc: TODO}}"))
+    assert main(["lint", "--schema", str(path)]) == 1
+    expected = (
+        f"{position}: `A.y` has no doc. Say why it exists, in which units and shapes, and who reads it."
+    )
+    assert capsys.readouterr().out == f"{expected} [missing-doc]\n"
+
+
+def test_lint_prints_findings_as_github_annotations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, position = write_marked(tmp_path, field(f"{MARK}lambda: {{id: 20, type: i64, doc: Y.}}"))
+    assert main(["lint", "--schema", str(path), "--format", "github"]) == 1
+    assert capsys.readouterr().out == (
+        f"::error file={path},line={position.line},col={position.column},title=keyword::"
+        "`A.lambda` is a word of its own in Thrift and Python. Choose another name.\n"
+    )
+
+
+def test_annotations_escape_what_would_end_them() -> None:
+    finding = Finding(Position("a,b:c%.yaml", 1, 2), "rule", Level.WIRE, "100 %\nof it")
+    assert finding.github() == "::error file=a%2Cb%3Ac%25.yaml,line=1,col=2,title=rule::100 %25%0Aof it."
+
+
+def test_lint_reports_a_schema_that_does_not_resolve_as_findings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, position = write_marked(tmp_path, field(f"y: {{id: 20, type: {MARK}Nope, doc: Y.}}"))
+    assert main(["lint", "--schema", str(path)]) == 1
+    assert capsys.readouterr().out.startswith(f"{position}: the type `Nope` is not defined. ")
+
+
+def test_lint_of_our_schema_is_silent_but_for_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "--schema", str(SCHEMA)]) == 0
+    assert capsys.readouterr().out == f"{SCHEMA} is fine: 58 types, {len(RULES)} rules\n"
+
+
+@pytest.mark.parametrize("argv", [[], ["nonsense"], ["lint", "--nonsense"], ["lint", "--format", "xml"]])
+def test_wrong_arguments_are_a_failure(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    assert "usage: pt2wire schema" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["generate", "check", "lint"])
+def test_a_file_that_cannot_be_read_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    for path in (tmp_path / "none.yaml", tmp_path):
+        assert main([command, "--schema", str(path)]) == 2
+        assert str(path) in capsys.readouterr().err

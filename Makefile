@@ -20,9 +20,9 @@ demo: $(READY)
 test: $(READY)
 	$(PYTEST) -m "not wide"
 
-# Everything, with random tests on a fixed seed.
-test-all: $(READY)
-	$(PYTEST) --hypothesis-seed=$(SEED)
+# `make test`, then the wide tests; random ones on a fixed seed.
+test-all: test
+	$(PYTEST) -m wide --hypothesis-seed=$(SEED)
 
 generate: $(READY)
 	$(BIN)/python -m pt2wire.codegen generate

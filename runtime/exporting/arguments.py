@@ -23,10 +23,13 @@ from .values import (
     export_scalar_type,
 )
 
-_Items = Sequence[Any]
+#: What makes an argument of a value: `Argument.of_ints` and the like.
+Make = Callable[[Any], types.Argument]
 
 
-def export_argument(value: Any, values: Values, empty_list: str | None = "as_tensors") -> types.Argument:
+def export_argument(
+    value: Any, values: Values, empty_list: Make | None = types.Argument.of_tensors
+) -> types.Argument:
     """Write one argument.
 
     The member is chosen by the value's type, the one of a list by the types of its items. The operator's
@@ -35,7 +38,8 @@ def export_argument(value: Any, values: Values, empty_list: str | None = "as_ten
     Args:
         value: An argument of an FX node: a node, or a Python value that holds none or some.
         values: The values of the graph, to which nodes refer.
-        empty_list: The member for an empty list. Without a schema PyTorch writes it as a list of tensors.
+        empty_list: Makes the argument of an empty list, by the operator's schema. Without one PyTorch writes
+            it as a list of tensors.
 
     Raises:
         SerializeError: For a type that the format has no member for, and for a node without a value.
@@ -67,19 +71,18 @@ def _name(value: Any) -> str:
 
 # -- one value --------------------------------------------------------------------------------------------
 
-_Make = Callable[[Any], types.Argument]
-_Export = Callable[[Any, Values, str | None], types.Argument]
+_Export = Callable[[Any, Values, Make | None], types.Argument]
 
 
-def _plain(make: _Make) -> _Export:
+def _plain(make: Make) -> _Export:
     return lambda value, values, empty_list: make(value)
 
 
-def _converted(make: _Make, convert: Callable[[Any], Any]) -> _Export:
+def _converted(make: Make, convert: Callable[[Any], Any]) -> _Export:
     return lambda value, values, empty_list: make(convert(value))
 
 
-def _export_none(value: None, values: Values, empty_list: str | None) -> types.Argument:
+def _export_none(value: None, values: Values, empty_list: Make | None) -> types.Argument:
     return types.Argument.of_none(True)
 
 
@@ -87,7 +90,7 @@ def _export_complex(value: complex) -> types.ComplexValue:
     return types.ComplexValue(real=value.real, imag=value.imag)
 
 
-def _export_dict(value: dict[Any, Any], values: Values, empty_list: str | None) -> types.Argument:
+def _export_dict(value: dict[Any, Any], values: Values, empty_list: Make | None) -> types.Argument:
     for key in value:
         if type(key) is not str:
             raise SerializeError(f"expected a dict with str keys as argument, found the key {key!r}")
@@ -95,7 +98,7 @@ def _export_dict(value: dict[Any, Any], values: Values, empty_list: str | None) 
     return types.Argument.of_string_to_argument(items)
 
 
-def _export_reference(node: Node, values: Values, empty_list: str | None) -> types.Argument:
+def _export_reference(node: Node, values: Values, empty_list: Make | None) -> types.Argument:
     if node.op == "get_attr":
         return types.Argument.of_graph(_export_subgraph(node, values))
     member, name = _reference(node, values)
@@ -105,7 +108,7 @@ def _export_reference(node: Node, values: Values, empty_list: str | None) -> typ
 _REFERENCES: dict[str, Callable[[str], types.Argument]] = {
     "as_tensor": lambda name: types.Argument.of_tensor(types.TensorArgument(name=name)),
     "as_sym_int": lambda name: types.Argument.of_sym_int(types.SymIntArgument.of_name(name)),
-    "as_sym_float": lambda name: types.Argument.create(as_sym_float=types.SymFloatArgument.of_name(name)),
+    "as_sym_float": lambda name: types.Argument.of_sym_float(types.SymFloatArgument.of_name(name)),
     "as_sym_bool": lambda name: types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name)),
 }
 
@@ -124,19 +127,25 @@ def _reference(node: Node, values: Values) -> tuple[str, str]:
 def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
     from .graph import export_graph  # a graph holds nodes, nodes hold arguments, and those hold graphs
 
-    assert isinstance(node.target, str)
-    module = getattr(node.graph.owning_module, node.target, None)
+    name = str(node.target)
+    module = getattr(node.graph.owning_module, name, None)
     if not isinstance(module, GraphModule):
+        kind = "tensor" if isinstance(module, torch.Tensor) else "module"
         raise SerializeError(
-            f"expected `{node.target}` to be a subgraph, found {_name(module)}",
-            hint="Lift tensors to inputs with torch.export; lowered modules cannot be written yet",
+            f"expected `{name}` to be a subgraph, found {_name(module)}", hint=_ATTRIBUTE_HINTS[kind]
         )
     try:
         graph = export_graph(module, Values(values.symbols))
     except SerializeError as error:
-        path = f"{node.target}.{error.path}" if error.path else node.target
+        path = f"{name}.{error.path}" if error.path else name
         raise SerializeError(error.message, path=path, hint=error.hint) from error
-    return types.GraphArgument(name=node.target, graph=graph)
+    return types.GraphArgument(name=name, graph=graph)
+
+
+_ATTRIBUTE_HINTS = {
+    "tensor": "Tensors made inside of a branch or loop cannot be written yet: make it outside and pass it in",
+    "module": "Modules lowered to a backend cannot be written yet",
+}
 
 
 # -- lists ------------------------------------------------------------------------------------------------
@@ -146,16 +155,16 @@ def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
 class _ListMember:
     """A member that holds a list: the kinds of items that it takes, and how they are written."""
 
-    make: _Make
+    make: Make
     kinds: frozenset[Any]
-    export: Callable[[_Items, Values], Any]
+    export: Callable[[Sequence[Any], Values], Any]
 
 
-def _export_list(items: _Items, values: Values, empty_list: str | None) -> types.Argument:
+def _export_list(items: Sequence[Any], values: Values, empty_list: Make | None) -> types.Argument:
     if not items:
         if empty_list is None:
-            raise SerializeError("expected a list with items, as an empty list of that type has no member")
-        return types.Argument.create(**{empty_list: []})
+            raise SerializeError("expected items, found an empty list of a type that has no member")
+        return empty_list([])
     kinds = frozenset([_kind(item, values) for item in items])
     member = _list_member(kinds)
     if member is None:
@@ -165,69 +174,68 @@ def _export_list(items: _Items, values: Values, empty_list: str | None) -> types
 
 
 def _kind(item: Any, values: Values) -> Any:
-    """What an item is: its type, the member that refers to a node, or `_Kind` of the items in a list."""
+    """What an item is: its type, the member that refers to a node, or for a list what it holds, in brackets."""
     kind = type(item)
     if kind is Node:
         return "graph" if item.op == "get_attr" else _reference(item, values)[0]
     if issubclass(kind, (list, tuple)):
-        inner = {_kind(part, values) for part in item}
-        if not inner:
-            return "[]"
-        if inner <= _NODES:
-            return "[node]"
-        # PyTorch takes tuples of ints only, and loads them as lists.
-        return f"[{next(iter(inner)).__name__}]" if inner in ({int}, {float}) else "mixed list"
+        inner = frozenset([_kind(part, values) for part in item])
+        inside = next((name for name, kinds in _INNER_KINDS if inner <= kinds), "mixed")
+        return f"({inside})" if issubclass(kind, tuple) else f"[{inside}]"
     return kind
 
 
-@functools.lru_cache(maxsize=256)
-def _list_member(kinds: frozenset[Any]) -> _ListMember | None:
+list_member(kinds: frozenset[Any]) -> _ListMember | None:
     return next((member for member in _LIST_MEMBERS if kinds <= member.kinds), None)
 
 
-def _items(items: _Items, values: Values) -> list[Any]:
+def _as_is(items: Sequence[Any], values: Values) -> list[Any]:
     return list(items)
 
 
-def _numbers(union: Any, of_number: Callable[[Any], Any]) -> Callable[[_Items, Values], list[Any]]:
+def _numbers(union: Any, of_number: Callable[[Any], Any]) -> Callable[[Sequence[Any], Values], list[Any]]:
     """For lists that mix numbers and nodes: each item a union of a name and a number."""
     return lambda items, values: [
         union.of_name(values.references[item][1]) if type(item) is Node else of_number(item) for item in items
     ]
 
 
-def _tensors(items: _Items, values: Values) -> list[types.TensorArgument]:
+def _tensors(items: Sequence[Any], values: Values) -> list[types.TensorArgument]:
     return [types.TensorArgument(name=values.references[item][1]) for item in items]
 
 
-def _optional_tensors(items: _Items, values: Values) -> list[types.OptionalTensorArgument]:
+def _optional_tensors(items: Sequence[Any], values: Values) -> list[types.OptionalTensorArgument]:
     return [
         types.OptionalTensorArgument.of_none(True)
         if item is None
-        else types.OptionalTensorArgument.create(
-            as_tensor=types.TensorArgument(name=values.references[item][1])
-        )
+        else types.OptionalTensorArgument.of_tensor(types.TensorArgument(name=values.references[item][1]))
         for item in items
     ]
 
 
-def _nested_tensors(items: _Items, values: Values) -> list[list[types.TensorArgument]]:
+def _nested_tensors(items: Sequence[Any], values: Values) -> list[list[types.TensorArgument]]:
     return [_tensors(item, values) for item in items]
 
 
-def _nested_items(items: _Items, values: Values) -> list[list[Any]]:
+def _nested_items(items: Sequence[Any], values: Values) -> list[list[Any]]:
     return [list(item) for item in items]
 
 
 _NODES = frozenset(_REFERENCES)
+_INNER_KINDS: tuple[tuple[str, frozenset[Any]], ...] = (
+    ("", frozenset()),
+    ("node", _NODES),
+    ("int", frozenset({int})),
+    ("float", frozenset({float})),
+)
 
 #: In the order in which PyTorch tries them. Lists of nodes of several kinds (the operands of a higher-order
 #: operator) are lists of tensors to the format; a name says which value is meant, whatever its kind.
 _LIST_MEMBERS = (
-    _ListMember(types.Argument.of_bools, frozenset({bool}), _items),
-    _ListMember(types.Argument.of_ints, frozenset({int}), _items),
-    _ListMember(types.Argument.of_floats, frozenset({float}), _items),
-    _ListMember(types.Argument.of_strings, frozenset({str}), _items),
+    _ListMember(types.Argument.of_bools, frozenset({bool}), _as_is),
+    _ListMember(types.Argument.of_ints, frozenset({int}), _as_is),
+    _ListMember(types.Argument.of_floats, frozenset({float}), _as_is),
+    _ListMember(types.Argument.of_strings, frozenset({str}), _as_is),
     _ListMember(
         types.Argument.of_sym_ints,
         frozenset({int, "as_sym_int"}),
@@ -244,10 +252,11 @@ _LIST_MEMBERS = (
         _numbers(types.SymBoolArgument, types.SymBoolArgument.of_bool),
     ),
     _ListMember(types.Argument.of_tensors, _NODES, _tensors),
-    _ListMember(types.Argument.of_nested_tensors, frozenset({"[node]", "[]"}), _nested_tensors),
+    _ListMember(types.Argument.of_nested_tensors, frozenset({"[node]", "(node)", "[]", "()"}), _nested_tensors),
     _ListMember(types.Argument.of_optional_tensors, _NODES | {NoneType}, _optional_tensors),
-    _ListMember(types.Argument.of_int_lists, frozenset({"[int]", "[]"}), _nested_items),
-    _ListMember(types.Argument.of_float_lists, frozenset({"[float]", "[]"}), _nested_items),
+    # PyTorch reads these back as tuples, so a list of lists of ints is not one of them.
+    _ListMember(types.Argument.of_int_lists, frozenset({"(int)", "()"}), _nested_items),
+    _ListMember(types.Argument.of_float_lists, frozenset({"[float]", "(float)", "[]", "()"}), _nested_items),
 )
 
 _ARGUMENTS: TypeTable[_Export] = TypeTable(

@@ -15,7 +15,7 @@ from torch.fx import Node
 from ..errors import SerializeError
 from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS
-from .arguments import export_argument, export_operator_name
+from .arguments import Make, export_argument, export_operator_name
 from .metadata import export_metadata
 from .tables import TypeTable
 from .values import Values, export_value
@@ -109,19 +109,19 @@ def _node(
 _POSITIONAL = types.ArgumentKind.POSITIONAL
 _KEYWORD = types.ArgumentKind.KEYWORD
 
-#: The member for an empty list, by the type of items that the operator's schema asks for.
-_EMPTY_LISTS = {
-    "BoolType": "as_bools",
-    "IntType": "as_ints",
-    "FloatType": "as_floats",
-    "StringType": "as_strings",
-    "TensorType": "as_tensors",
+#: What makes the argument of an empty list, by the type of items that the operator's schema asks for.
+_EMPTY_LISTS: dict[str, Make] = {
+    "BoolType": types.Argument.of_bools,
+    "IntType": types.Argument.of_ints,
+    "FloatType": types.Argument.of_floats,
+    "StringType": types.Argument.of_strings,
+    "TensorType": types.Argument.of_tensors,
 }
 
 
 @functools.lru_cache(maxsize=4096)
-def _parameters(target: OpOverload) -> tuple[tuple[str, bool, str | None], ...]:
-    """An operator's parameters: name, whether given by keyword only, the member for an empty list."""
+def _parameters(target: OpOverload) -> tuple[tuple[str, bool, Make | None], ...]:
+    """An operator's parameters: name, whether given by keyword only, what makes an empty list's argument."""
     return tuple(
         (argument.name, argument.kwarg_only, _EMPTY_LISTS.get(_item_kind(argument.type)))
         for argument in target._schema.arguments
@@ -163,7 +163,8 @@ def _export_inputs(node: Node, values: Values) -> list[types.NamedArgument]:
 def _positional(node: Node, names: Sequence[str], values: Values) -> list[types.NamedArgument]:
     if node.kwargs or len(node.args) > len(names):
         raise SerializeError(
-            f"expected up to {len(names)} positional arguments, found {len(node.args)} and {list(node.kwargs)}"
+            f"expected at most {len(names)} arguments, all positional, found {len(node.args)} positional "
+            f"and {list(node.kwargs)}"
         )
     return [
         types.NamedArgument(name=name, arg=export_argument(value, values), kind=_POSITIONAL)

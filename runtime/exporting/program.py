@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import torch
+from torch._export.non_strict_utils import _enable_graph_inputs_of_type_nn_module
 from torch._export.verifier import SpecViolationError
 from torch.export import ExportedProgram
 
@@ -51,11 +52,14 @@ def export_program(
     values = Values(Symbols())
     graph = export_graph(ep.graph_module, values)
     namedtuples: dict[str, types.NamedTupleDef] = {}
+    # Modules among the inputs are nodes to pytree while a program is exported and written, not otherwise.
+    with _enable_graph_inputs_of_type_nn_module(ep.example_inputs):
+        module_calls = export_module_call_graph(ep.module_call_graph, values, namedtuples)
     return types.ExportedProgram(
         graph_module=types.GraphModule(
             graph=graph,
             signature=export_signature(ep.graph_signature, values),
-            module_call_graph=export_module_call_graph(ep.module_call_graph, values, namedtuples),
+            module_call_graph=module_calls,
             metadata=export_graph_metadata(ep.graph_module.meta),
             treespec_namedtuple_fields=namedtuples,
         ),

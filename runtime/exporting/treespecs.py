@@ -23,9 +23,9 @@ def export_treespec(spec: pytree.TreeSpec, namedtuples: dict[str, types.NamedTup
         text = pytree.treespec_dumps(spec, types.TREESPEC_VERSION)
     except (NotImplementedError, TypeError) as cause:
         raise SerializeError(
-            f"expected inputs and outputs of classes that pytree can name: {cause}",
-            hint="Register the class with torch.export.register_dataclass or "
-            "torch.utils._pytree.register_pytree_node, giving it a serialized_type_name",
+            f"expected inputs and outputs of classes that pytree can name: {str(cause).rstrip('.')}",
+            hint="Use tuples, lists and dicts, or register the class with a serialized_type_name, for example "
+            "by torch.export.register_dataclass",
         ) from cause
     _collect_namedtuples(spec, namedtuples)
     return text

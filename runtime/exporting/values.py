@@ -128,14 +128,23 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
     Args:
         tensor: A real or a fake tensor. Sizes, strides and storage offset are counted in elements.
         symbols: The program's symbolic numbers.
+
+    Raises:
+        SerializeError: For a tensor without strides, as the compressed sparse ones, and for an unknown dtype.
     """
+    try:
+        strides, offset = tensor.stride(), tensor.storage_offset()
+    except RuntimeError as cause:
+        raise SerializeError(
+            f"expected a tensor with strides, found layout {tensor.layout}: {cause}"
+        ) from cause
     return types.TensorMeta(
         dtype=export_scalar_type(tensor.dtype),
         sizes=[export_sym_int(size, symbols) for size in tensor.shape],
         requires_grad=tensor.requires_grad,
         device=export_device(tensor.device),
-        strides=[export_sym_int(stride, symbols) for stride in tensor.stride()],
-        storage_offset=export_sym_int(tensor.storage_offset(), symbols),
+        strides=[export_sym_int(stride, symbols) for stride in strides],
+        storage_offset=export_sym_int(offset, symbols),
         layout=export_layout(tensor.layout),
     )
 
@@ -148,10 +157,9 @@ def export_sym_int(value: int | torch.SymInt, symbols: Symbols) -> types.SymInt:
     if expression.is_Integer:
         return types.SymInt.of_int(int(expression))
     hint = value.node.hint
-    return types.SymInt.create(
-        as_expr=types.SymExpr(
-            expr_str=symbols.text(expression),
-            hint=None if hint is None else types.SymExprHint.of_int(hint),
+    return types.SymInt.of_expr(
+        types.SymExpr(
+            expr_str=symbols.text(expression), hint=None if hint is None else types.SymExprHint.of_int(hint)
         )
     )
 
@@ -164,10 +172,9 @@ def export_sym_float(value: float | torch.SymFloat, symbols: Symbols) -> types.S
     if expression.is_Float:
         return types.SymFloat.of_float(float(expression))
     hint = value.node.hint
-    return types.SymFloat.create(
-        as_expr=types.SymExpr(
-            expr_str=symbols.text(expression),
-            hint=None if hint is None else types.SymExprHint.of_float(hint),
+    return types.SymFloat.of_expr(
+        types.SymExpr(
+            expr_str=symbols.text(expression), hint=None if hint is None else types.SymExprHint.of_float(hint)
         )
     )
 

@@ -1,0 +1,459 @@
+"""Symbolic expressions as text: the part of sympy's `srepr` that exporters write, parsed without evaluating it.
+
+sympy's own reader, `sympify`, evaluates the text as Python. This one knows a fixed grammar and a fixed table of
+functions, and returns a small immutable tree; `importing/symbols.py` builds sympy objects from that. It needs
+neither torch nor sympy.
+
+    expression  = symbol | number | constant | application
+    symbol      = "Symbol('" name "'" {", " assumption "=" ("True" | "False")} ")"
+    number      = "Integer(" int ")" | "Rational(" int ", " int ")" | "Float('" decimal "', precision=" int ")"
+    constant    = ["-"] ("oo" | "int_oo") | "true" | "false" | "nan" | "zoo" | "pi" | "E"
+    application = function "(" expression {", " expression} ")"
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from .errors import DeserializeError
+
+MAX_LENGTH = 65_536  # characters of one expression
+MAX_NODES = 4_096
+MAX_DEPTH = 100
+MAX_INTEGER_BITS = 128
+MAX_EXPONENT = 64  # of a power with a literal exponent
+MAX_FLOAT_PRECISION = 1_024  # bits
+# sympy folds constants and torch expands products while it builds and checks an expression. A short text must
+# not make them compute numbers or polynomials of any size.
+MAX_VALUE_BITS = 4_096
+MAX_TERMS = 4_096
+
+Sort = Literal["number", "boolean", "case"]
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbol such as `s0`, with the assumptions it was written with, in the order written."""
+
+    name: str
+    assumptions: tuple[tuple[str, bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rational:
+    numerator: int
+    denominator: int
+
+
+@dataclass(frozen=True, slots=True)
+class Float:
+    """A decimal number as text, and its precision in bits."""
+
+    text: str
+    precision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A named constant: one of `CONSTANTS`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A function of `FUNCTIONS` applied to its arguments."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+Expression = Symbol | Integer | Rational | Float | Constant | Apply
+
+
+class Signature(NamedTuple):
+    """What a function takes and gives: how many arguments, of which sorts (the last one repeats)."""
+
+    least: int
+    most: int | None
+    arguments: tuple[Sort, ...]
+    result: Sort
+
+
+def _numbers(count: int, most: int | None = -1, result: Sort = "number") -> Signature:
+    return Signature(count, count if most == -1 else most, ("number",), result)
+
+
+_LOGIC = Signature(0, None, ("boolean",), "boolean")
+_ROUNDING = _numbers(1)
+_RELATION = _numbers(2, result="boolean")
+
+FUNCTIONS: dict[str, Signature] = {
+    # sympy: arithmetic
+    "Add": _numbers(0, None),
+    "Mul": _numbers(0, None),
+    "Pow": _numbers(2),
+    "Abs": _numbers(1),
+    "floor": _ROUNDING,
+    "ceiling": _ROUNDING,
+    # sympy: relations and logic
+    "Equality": _RELATION,
+    "Unequality": _RELATION,
+    "StrictLessThan": _RELATION,
+    "LessThan": _RELATION,
+    "StrictGreaterThan": _RELATION,
+    "GreaterThan": _RELATION,
+    "And": _LOGIC,
+    "Or": _LOGIC,
+    "Not": Signature(1, 1, ("boolean",), "boolean"),
+    "Piecewise": Signature(1, None, ("case",), "number"),
+    "ExprCondPair": Signature(2, 2, ("number", "boolean"), "case"),
+    # torch.utils._sympy.functions
+    "Max": _numbers(1, None),
+    "Min": _numbers(1, None),
+    "FloorDiv": _numbers(2),
+    "CleanDiv": _numbers(2),
+    "CeilDiv": _numbers(2),
+    "Mod": _numbers(2),
+    "PythonMod": _numbers(2),
+    "ModularIndexing": _numbers(3),
+    "Where": Signature(3, 3, ("boolean", "number"), "number"),
+    "IntTrueDiv": _numbers(2),
+    "FloatTrueDiv": _numbers(2),
+    "LShift": _numbers(2),
+    "RShift": _numbers(2),
+    "PowByNatural": _numbers(2),
+    "FloatPow": _numbers(2),
+    "ToFloat": _ROUNDING,
+    "CeilToInt": _ROUNDING,
+    "FloorToInt": _ROUNDING,
+    "RoundToInt": _ROUNDING,
+    "TruncToInt": _ROUNDING,
+    "TruncToFloat": _ROUNDING,
+    "RoundDecimal": _numbers(2),
+    "Identity": _ROUNDING,
+    "IsNonOverlappingAndDenseIndicator": _numbers(1, None),
+    "BitwiseFn_bitwise_and": _numbers(2),
+    "BitwiseFn_bitwise_or": _numbers(2),
+    "BitwiseFn_bitwise_xor": _numbers(2),
+    **{
+        f"OpaqueUnaryFn_{name}": _numbers(1)
+        for name in ["sqrt", "cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "exp", "log", "asinh", "log2"]
+    },
+}
+
+CONSTANTS: dict[str, Sort] = {
+    "oo": "number",
+    "-oo": "number",
+    "int_oo": "number",
+    "-int_oo": "number",
+    "zoo": "number",
+    "nan": "number",
+    "pi": "number",
+    "E": "number",
+    "true": "boolean",
+    "false": "boolean",
+}
+
+ASSUMPTIONS = frozenset(
+    ["commutative", "complex", "even", "extended_real", "finite", "infinite", "integer", "irrational", "negative", "nonnegative", "nonpositive", "nonzero", "odd", "positive", "rational", "real", "zero"]
+)
+
+_TOKEN = re.compile(
+    r"[ ]*(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<integer>-?[0-9]+)|(?P<string>'[^'\\\x00-\x1f]*')|(?P<mark>[(),=-]))",
+    re.ASCII,
+)
+_SYMBOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
+_DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?(e[+-]?[0-9]{1,4})?|[+-]?inf|nan", re.ASCII)
+
+
+class _Part(NamedTuple):
+    """A parsed expression with its sort and two bounds, both for symbols below 2**64: the bits of its value, and
+    the terms of the polynomial that it would expand to."""
+
+    expression: Expression
+    sort: Sort
+    bits: int
+    terms: int
+
+
+@lru_cache(maxsize=4_096)
+def parse_expression(text: str) -> Expression:
+    """Parse the text of one symbolic expression.
+
+    Args:
+        text: What `sympy.srepr` writes for an expression over the symbols and functions that programs use.
+
+    Returns:
+        An immutable tree. Equal texts give the same object.
+
+    Raises:
+        DeserializeError: The text is not such an expression, or exceeds a limit; the path is the position in
+            the text.
+
+    Example:
+        >>> parse_expression("Add(Symbol('s0', integer=True), Integer(1))")
+        Apply(function='Add', arguments=(Symbol(name='s0', assumptions=(('integer', True),)), Integer(value=1)))
+    """
+    if len(text) > MAX_LENGTH:
+        raise DeserializeError(
+            f"expected an expression of at most {MAX_LENGTH} characters, found {len(text)}", path="column 1"
+        )
+    return _Parser(text).parse()
+
+
+def sort_of(expression: Expression) -> Sort:
+    """Whether an expression is a number or a boolean.
+
+    Example:
+        >>> sort_of(parse_expression("Equality(Symbol('s0'), Integer(2))"))
+        'boolean'
+    """
+    match expression:
+        case Apply(function=function):
+            return FUNCTIONS[function].result
+        case Constant(name=name):
+            return CONSTANTS[name]
+        case _:
+            return "number"
+
+
+def symbols_in(expression: Expression) -> Iterator[Symbol]:
+    """All symbols of an expression, from left to right, each as often as it occurs.
+
+    Example:
+        >>> [symbol.name for symbol in symbols_in(parse_expression("Mul(Symbol('s0'), Symbol('s1'))"))]
+        ['s0', 's1']
+    """
+    if isinstance(expression, Symbol):
+        yield expression
+    elif isinstance(expression, Apply):
+        for argument in expression.arguments:
+            yield from symbols_in(argument)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0  # end of the last token
+        self._start = 0  # begin of the last token
+        self._nodes = 0
+
+    def parse(self) -> Expression:
+        part = self._expression(0)
+        if part.sort == "case":
+            raise self._fault("expected a number or a boolean, found an ExprCondPair on its own")
+        if self._text[self._at :].strip(" "):
+            self._start = self._at
+            raise self._fault(f"expected the end of the expression, found {self._rest()}")
+        return part.expression
+
+    # -- tokens
+
+    def _next(self, expected: str) -> tuple[str, str]:
+        match = _TOKEN.match(self._text, self._at)
+        if match is None:
+            self._start = self._at
+            raise self._fault(f"expected {expected}, found {self._rest()}")
+        kind = match.lastgroup
+        assert kind is not None
+        self._start, self._at = match.span(kind)
+        return kind, match[kind]
+
+    def _expect(self, kind: str, expected: str) -> str:
+        found, value = self._next(expected)
+        if found != kind:
+            raise self._fault(f"expected {expected}, found {value!r}")
+        return value
+
+    def _mark(self, mark: str) -> None:
+        found, value = self._next(repr(mark))
+        if (found, value) != ("mark", mark):
+            raise self._fault(f"expected {mark!r}, found {value!r}")
+
+    def _more(self) -> bool:
+        """Whether another argument follows: consumes "," or ")"."""
+        found, value = self._next("',' or ')'")
+        if found != "mark" or value not in (",", ")"):
+            raise self._fault(f"expected ',' or ')', found {value!r}")
+        return value == ","
+
+    def _rest(self) -> str:
+        rest = self._text[self._at : self._at + 20]
+        return repr(rest) if rest.strip(" ") else "the end of the text"
+
+    def _fault(self, message: str) -> DeserializeError:
+        return DeserializeError(message, path=f"column {self._start + 1}")
+
+    # -- expressions
+
+    def _expression(self, depth: int) -> _Part:
+        kind, name = self._next("an expression")
+        self._nodes += 1
+        if depth > MAX_DEPTH:
+            raise self._fault(f"expected at most {MAX_DEPTH} nested functions, found more")
+        if self._nodes > MAX_NODES:
+            raise self._fault(f"expected at most {MAX_NODES} terms, found more")
+        if (kind, name) == ("mark", "-"):
+            name = "-" + self._expect("name", "'oo' or 'int_oo'")
+        elif kind != "name":
+            raise self._fault(f"expected an expression, found {name!r}")
+        if name in CONSTANTS:
+            return _Part(Constant(name), CONSTANTS[name], 64, 1)
+        if name == "Symbol":
+            return self._symbol()
+        if name == "Integer":
+            return self._integer()
+        if name == "Rational":
+            return self._rational()
+        if name == "Float":
+            return self._float()
+        if name in FUNCTIONS:
+            return self._apply(name, depth)
+        raise self._fault(f"expected a symbol, a number or a known function, found {name!r}")
+
+    def _symbol(self) -> _Part:
+        self._mark("(")
+        name = self._expect("string", "the name of a symbol in single quotes")[1:-1]
+        if not _SYMBOL_NAME.fullmatch(name):
+            raise self._fault(f"expected an identifier as the name of a symbol, found {name[:40]!r}")
+        assumptions: dict[str, bool] = {}
+        while self._more():
+            key = self._expect("name", "an assumption")
+            if key not in ASSUMPTIONS:
+                raise self._fault(f"expected an assumption of sympy such as 'integer', found {key!r}")
+            if key in assumptions:
+                raise self._fault(f"expected each assumption once, found {key!r} again")
+            self._mark("=")
+            value = self._expect("name", "'True' or 'False'")
+            if value not in ("True", "False"):
+                raise self._fault(f"expected 'True' or 'False', found {value!r}")
+            assumptions[key] = value == "True"
+        return _Part(Symbol(name, tuple(assumptions.items())), "number", 64, 1)
+
+    def _integer(self) -> _Part:
+        self._mark("(")
+        value = self._whole_number()
+        self._mark(")")
+        return _Part(Integer(value), "number", value.bit_length(), 1)
+
+    def _rational(self) -> _Part:
+        self._mark("(")
+        numerator = self._whole_number()
+        self._mark(",")
+        denominator = self._whole_number()
+        self._mark(")")
+        if denominator < 1:
+            raise self._fault(f"expected a denominator of at least 1, found {denominator}")
+        return _Part(
+            Rational(numerator, denominator),
+            "number",
+            max(numerator.bit_length(), denominator.bit_length()),
+            1,
+        )
+
+    def _whole_number(self) -> int:
+        digits = self._expect("integer", "an integer")
+        # 2**128 has 39 digits; converting a long text costs more than its length
+        if len(digits) > 40 or (value := int(digits)).bit_length() > MAX_INTEGER_BITS:
+            raise self._fault(
+                f"expected an integer of at most {MAX_INTEGER_BITS} bits, found {len(digits)} digits"
+            )
+        return value
+
+    def _float(self) -> _Part:
+        self._mark("(")
+        text = self._expect("string", "a decimal number in single quotes")[1:-1]
+        if not _DECIMAL.fullmatch(text):
+            raise self._fault(f"expected a decimal number, found {text[:40]!r}")
+        value = float(text)
+        if math.isinf(value) and "inf" not in text:
+            raise self._fault(f"expected a number that a double can hold, found {text[:40]!r}")
+        self._mark(",")
+        if (key := self._expect("name", "'precision'")) != "precision":
+            raise self._fault(f"expected 'precision', found {key!r}")
+        self._mark("=")
+        precision = self._whole_number()
+        if not 1 <= precision <= MAX_FLOAT_PRECISION:
+            raise self._fault(f"expected a precision of 1 to {MAX_FLOAT_PRECISION} bits, found {precision}")
+        self._mark(")")
+        exponent = math.frexp(value)[1] if math.isfinite(value) else 0
+        return _Part(Float(text, precision), "number", max(53, abs(exponent)), 1)
+
+    def _apply(self, function: str, depth: int) -> _Part:
+        signature = FUNCTIONS[function]
+        start = self._start
+        self._mark("(")
+        parts: list[_Part] = []
+        if signature.least == 0 and self._text.startswith(")", self._at):
+            self._mark(")")
+        else:
+            while True:
+                part = self._expression(depth + 1)
+                wanted = signature.arguments[min(len(parts), len(signature.arguments) - 1)]
+                if part.sort != wanted:
+                    raise self._fault(
+                        f"expected a {wanted} as argument {len(parts) + 1} of {function}, found a {part.sort}"
+                    )
+                parts.append(part)
+                if not self._more():
+                    break
+        self._start = start
+        if len(parts) < signature.least or (signature.most is not None and len(parts) > signature.most):
+            raise self._fault(f"expected {_count(signature)} for {function}, found {len(parts)}")
+        bits, terms = self._size(function, parts)
+        if bits > MAX_VALUE_BITS:
+            raise self._fault(
+                f"expected a value of at most {MAX_VALUE_BITS} bits, found {function} of up to {bits}"
+            )
+        if terms > MAX_TERMS:
+            raise self._fault(
+                f"expected at most {MAX_TERMS} terms when expanded, found {function} of {terms}"
+            )
+        return _Part(Apply(function, tuple(part.expression for part in parts)), signature.result, bits, terms)
+
+    def _size(self, function: str, parts: list[_Part]) -> tuple[int, int]:
+        bits = [part.bits for part in parts]
+        terms = [part.terms for part in parts]
+        match function:
+            case "Add":
+                return max(bits, default=0) + len(bits).bit_length(), max(1, sum(terms))
+            case "Mul":
+                return sum(bits), math.prod(terms)
+            case "Pow" | "PowByNatural":
+                return self._power_size(function, parts)
+            case "Piecewise" | "ExprCondPair" | "Where" | "Max" | "Min" | "Identity":
+                return max(bits), max(terms)
+            case _:
+                return max(bits, default=0) + 1, 1
+
+    def _power_size(self, function: str, parts: list[_Part]) -> tuple[int, int]:
+        base, exponent = parts
+        match exponent.expression:
+            case Integer(value=value):
+                power = abs(value)
+            case Rational(numerator=numerator, denominator=denominator) if denominator <= MAX_EXPONENT:
+                power = -(-abs(numerator) // denominator)
+            case _ if function == "PowByNatural":
+                return base.bits, base.terms  # torch bounds what it computes for a symbolic exponent
+            case _:
+                raise self._fault("expected a literal number as the exponent of Pow")
+        if power > MAX_EXPONENT:
+            raise self._fault(f"expected an exponent of at most {MAX_EXPONENT}, found {power}")
+        return base.bits * power, base.terms**power
+
+
+def _count(signature: Signature) -> str:
+    if signature.most is None:
+        return f"at least {signature.least} argument" + "s" * (signature.least != 1)
+    return f"{signature.least} argument" + "s" * (signature.least != 1)

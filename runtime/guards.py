@@ -1,0 +1,199 @@
+"""Guards: the checks of input shapes that an exported program carries as Python text.
+
+torch compiles the texts when it builds `ExportedProgram.module()`, so each is checked here against the small
+language that exporters write, and only the text of the checked syntax tree is handed on. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from functools import lru_cache
+
+from .errors import DeserializeError, UnsafeArtifactError
+
+MAX_LENGTH = 65_536  # characters of one guard
+MAX_DEPTH = 100
+MAX_EXPONENT = 64  # of a power with a literal exponent
+
+BINARY_OPERATORS = (
+    ast.Add,
+    ast.Sub,
+    ast.Mult,
+    ast.Div,
+    ast.FloorDiv,
+    ast.Mod,
+    ast.Pow,
+    ast.BitAnd,
+    ast.BitOr,
+    ast.BitXor,
+)
+UNARY_OPERATORS = (ast.USub, ast.UAdd, ast.Not)
+COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+MATH_CONSTANTS = frozenset({"inf", "nan", "pi", "e"})
+# Every function that a guard may call, by its full name.
+FUNCTIONS = frozenset(
+    {"max", "min", "abs", "round", "IsNonOverlappingAndDenseIndicator"}
+    | {
+        f"math.{name}"
+        for name in ["floor", "ceil", "trunc", "sqrt", "exp", "log", "log2", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "isnan"]
+    }
+    | {
+        f"torch.{name}"
+        for name in ["sym_float", "sym_int", "sym_max", "sym_min", "sym_not", "sym_ite", "sym_sqrt", "_sym_sqrt"]
+    }
+)
+# Methods of an input tensor, all without arguments.
+METHODS = frozenset({"size", "stride", "storage_offset", "dim", "numel", "item"})
+
+_INPUTS = "L"  # the dictionary of inputs by argument name
+_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,511}", re.ASCII)
+_KEY = re.compile(r"[^'\"\\\x00-\x1f\x7f-\x9f\u2028\u2029]{0,512}")
+
+
+@lru_cache(maxsize=4_096)
+def check_guard(text: str) -> str:
+    """Check the text of one guard, and return it as written back from its syntax tree.
+
+    Args:
+        text: A Python expression over the inputs, `L['x'].size()[0] % 3 == 0` for example.
+
+    Returns:
+        The same expression in Python's normal spelling.
+
+    Raises:
+        UnsafeArtifactError: The expression does anything but compute with the sizes, strides, offsets and
+            numbers of the inputs.
+        DeserializeError: The text is no Python expression, or exceeds a limit.
+
+    Example:
+        >>> check_guard("Eq(L['x'].size()[0],3)")
+        Traceback (most recent call last):
+        ...
+        pt2wire.errors.UnsafeArtifactError: column 1: expected a call of a known function, found 'Eq'. Guards may \
+only compute with the sizes, strides and numbers of the inputs.
+        >>> check_guard("L['x'].size()[0]%3==0")
+        "L['x'].size()[0] % 3 == 0"
+    """
+    if len(text) > MAX_LENGTH:
+        raise DeserializeError(f"expected a guard of at most {MAX_LENGTH} characters, found {len(text)}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a doubtful spelling in the text: it is checked below
+            tree = ast.parse(text.strip(" \t"), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise DeserializeError(f"expected a Python expression as guard, found {text[:60]!r}") from error
+    _check(tree.body, 0)
+    return ast.unparse(tree)
+
+
+def _refuse(node: ast.expr, expected: str, found: str) -> UnsafeArtifactError:
+    return UnsafeArtifactError(
+        f"expected {expected}, found {found}",
+        path=f"column {node.col_offset + 1}",
+        hint="Guards may only compute with the sizes, strides and numbers of the inputs.",
+    )
+
+
+def _check(node: ast.expr, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise DeserializeError(
+            f"expected at most {MAX_DEPTH} nested operations in a guard, found more",
+            path=f"column {node.col_offset + 1}",
+        )
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            _check_number(node, value)
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, BINARY_OPERATORS):
+            _check(left, depth + 1)
+            _check(right, depth + 1)
+            if isinstance(op, ast.Pow):
+                _check_power(node, left, right)
+        case ast.UnaryOp(op=op, operand=operand) if isinstance(op, UNARY_OPERATORS):
+            _check(operand, depth + 1)
+        case ast.BoolOp(values=values):
+            for value in values:
+                _check(value, depth + 1)
+        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(
+            isinstance(op, COMPARISONS) for op in ops
+        ):
+            _check(left, depth + 1)
+            for comparator in comparators:
+                _check(comparator, depth + 1)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            for part in (test, body, orelse):
+                _check(part, depth + 1)
+        case ast.Call(func=ast.Attribute(attr=method, value=source), args=[], keywords=[]) if (
+            method in METHODS
+        ):
+            _check_source(source, depth + 1)
+        case ast.Call(func=func, args=args, keywords=[]):
+            if (name := _full_name(func)) not in FUNCTIONS:
+                raise _refuse(node, "a call of a known function", repr(ast.unparse(func))[:80])
+            for argument in args:
+                _check(argument, depth + 1)
+        case ast.Attribute(value=ast.Name(id="math"), attr=name) if name in MATH_CONSTANTS:
+            pass
+        case ast.Subscript() | ast.Attribute():
+            _check_source(node, depth)
+        case _:
+            raise _refuse(node, "arithmetic or a comparison", _shown(node))
+
+
+def _check_number(node: ast.expr, value: float) -> None:
+    if type(value) is int and value.bit_length() > 64:
+        raise _refuse(node, "an integer of at most 64 bits", f"one of {value.bit_length()}")
+
+
+def _check_power(node: ast.expr, base: ast.expr, exponent: ast.expr) -> None:
+    # Constant powers are computed as they stand, whatever their size.
+    if any(isinstance(part, ast.Pow) for side in (base, exponent) for part in ast.walk(side)):
+        raise _refuse(node, "a power of something simpler", "a power of a power")
+    reads_input = any(isinstance(part, ast.Subscript) for part in ast.walk(exponent))
+    small = isinstance(exponent, ast.Constant) and abs(exponent.value) <= MAX_EXPONENT  # type: ignore[arg-type]
+    if not reads_input and not small:
+        raise _refuse(node, f"an exponent of at most {MAX_EXPONENT}", _shown(exponent))
+
+
+def _check_source(node: ast.expr, depth: int) -> None:
+    """An input, or something in it: `L['x']['key'][0].field`, and `L['x'].size()[0]`."""
+    while True:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise _refuse(node, f"at most {MAX_DEPTH} steps into an input", "more")
+        match node:
+            case ast.Subscript(value=value, slice=ast.Constant(value=str() as key)) if _KEY.fullmatch(key):
+                node = value
+            case ast.Subscript(value=value, slice=ast.Constant(value=int() as key)) if key.bit_length() <= 64:
+                node = value
+            case ast.Subscript(
+                value=value, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))
+            ):
+                node = value
+            case ast.Subscript(slice=key_node):
+                raise _refuse(key_node, "a number or a plain text in brackets", _shown(key_node))
+            case ast.Attribute(value=value, attr=field) if _FIELD.fullmatch(field):
+                node = value
+            case ast.Call(func=ast.Attribute(value=value, attr=method), args=[], keywords=[]) if (
+                method in METHODS
+            ):
+                node = value
+            case ast.Name(id=name) if name == _INPUTS:
+                return
+            case _:
+                raise _refuse(node, f"an input, {_INPUTS}['name']", _shown(node))
+
+
+def _full_name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(id=module), attr=name):
+            return f"{module}.{name}"
+    return ""
+
+
+def _shown(node: ast.expr) -> str:
+    return f"{type(node).__name__} {ast.unparse(node)[:60]!r}"

@@ -1,0 +1,134 @@
+"""A graph: its inputs, its nodes in order, its outputs, and what every name stands for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_path
+
+from ..errors import DeserializeError
+from ..generated import types
+from .arguments import import_argument
+from .faults import located
+from .nodes import import_node
+from .values import Program, Values
+
+
+def import_graph(tree: types.Graph, program: Program, constant_names: dict[int, str] | None = None) -> Values:
+    """Read a graph, the subgraphs of its higher-order operators included.
+
+    Args:
+        tree: The graph.
+        program: What it shares with the program's other graphs.
+        constant_names: By position, the names of inputs that are constants: a graph keeps their values only.
+
+    Returns:
+        The finished FX graph, with the module that holds its subgraphs.
+    """
+    values = Values(program, tree, constant_names or {})
+    symbols = program.symbols
+    outer_unbound, symbols.unbound = symbols.unbound, set()
+    for index, argument in enumerate(tree.inputs):
+        try:
+            _add_placeholder(index, argument, values)
+        except Exception as error:
+            raise located(error, f"inputs[{index}]") from error
+    for index, node in enumerate(tree.nodes):
+        try:
+            import_node(node, values)
+        except Exception as error:
+            raise _in_node(located(error, f"nodes[{index}]"), node) from error
+    _add_output(tree, values)
+    _bind_unbacked(values)
+    symbols.unbound = outer_unbound
+    return values
+
+
+def _in_node(error: DeserializeError, node: types.Node) -> DeserializeError:
+    name = node.name or node.target
+    return type(error)(f"{error.message}, in node {name[:80]!r}", path=error.path, hint=error.hint)
+
+
+def import_subgraph(tree: types.Graph, values: Values) -> GraphModule:
+    """Read the graph that a higher-order operator is called with."""
+    try:
+        inner = import_graph(tree, values.program)
+    except DeserializeError as error:
+        raise located(error, "graph") from error.__cause__
+    try:
+        return GraphModule(inner.module, inner.graph)
+    except SyntaxError as error:
+        raise DeserializeError(
+            "expected a graph with valid names, found one whose source does not compile"
+        ) from error
+
+
+_INPUT_MEMBERS = {
+    "as_tensor": lambda value: value.name,
+    "as_sym_int": lambda value: value.as_name,
+    "as_sym_float": lambda value: value.as_name,
+    "as_sym_bool": lambda value: value.as_name,
+}
+_CONSTANT_MEMBERS = ("as_int", "as_float", "as_bool", "as_none", "as_string")
+
+
+def _add_placeholder(index: int, argument: types.Argument, values: Values) -> None:
+    member = argument.type
+    if member in _CONSTANT_MEMBERS:
+        name = values.constant_names.get(index) or f"arg{index}"
+        node = values.graph.placeholder(name)
+        node.meta["val"] = import_argument(argument, values)
+    elif member in _INPUT_MEMBERS:
+        name = _INPUT_MEMBERS[member](argument.value)
+        values.define(name, values.graph.placeholder(name))
+    else:
+        import_argument(argument, values)  # says so itself where the kind of value cannot be read yet
+        raise DeserializeError(f"expected a tensor, a symbolic number or a constant as input, found {member}")
+
+
+_OUTPUT_MEMBERS = frozenset((*_INPUT_MEMBERS, *_CONSTANT_MEMBERS))
+
+
+def _add_output(tree: types.Graph, values: Values) -> None:
+    outputs: list[Any] = []
+    for index, argument in enumerate(tree.outputs):
+        try:
+            if argument.type not in _OUTPUT_MEMBERS:
+                raise DeserializeError(f"expected a value or a constant as output, found {argument.type}")
+            outputs.append(import_argument(argument, values))
+        except Exception as error:
+            raise located(error, f"outputs[{index}]") from error
+    if tree.is_single_tensor_return:
+        if len(outputs) != 1 or not isinstance(outputs[0], Node):
+            raise DeserializeError(
+                f"expected one tensor as the only output, found {len(outputs)}", path="outputs"
+            )
+        node = values.graph.output(outputs[0])
+        node.meta["val"] = outputs[0].meta["val"]
+    else:
+        node = values.graph.output(tuple(outputs))
+        node.meta["val"] = tuple(
+            output.meta.get("val") if isinstance(output, Node) else output for output in outputs
+        )
+
+
+def _bind_unbacked(values: Values) -> None:
+    """Note on each node which unbacked symbols it makes, and where in its value they are."""
+    symbols = values.program.symbols
+    if not symbols.unbound:
+        return
+    for node in values.graph.nodes:
+        value = node.meta.get("val")
+        if value is None:
+            continue
+        bindings = _free_unbacked_symbols_with_path(
+            value, (), shape_env=symbols.shape_env, pending=symbols.unbound, simplify=True
+        )
+        if bindings:
+            node.meta["unbacked_bindings"] = bindings
+    if symbols.unbound:
+        names = ", ".join(sorted(symbol.name for symbol in symbols.unbound))
+        raise DeserializeError(
+            f"expected a node that makes each unbacked symbol, found none for {names}", path="nodes"
+        )

@@ -1,0 +1,187 @@
+"""What is kept about a node besides what it computes: where it came from, and what users noted."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.fx.traceback import NodeSource
+
+from ..errors import DeserializeError
+from .faults import located
+from .targets import find_target
+
+_SEPARATOR = ";"
+
+
+class Metadata:
+    """Reads the metadata of nodes; texts that repeat from node to node are read once."""
+
+    def __init__(self) -> None:
+        self._module_stacks: dict[str, dict[str, tuple[str, str]]] = {}
+        self._source_stacks: dict[str, list[tuple[str, Any]]] = {}
+
+    def import_metadata(self, metadata: Mapping[str, str]) -> dict[str, Any]:
+        """Read the metadata of one node: entries for `Node.meta`, no two nodes sharing what can be changed."""
+        meta: dict[str, Any] = {}
+        try:
+            for key, text in metadata.items():
+                # Empty texts say nothing, and PyTorch writes none; unknown keys are of a later version.
+                if text and (read := _ENTRIES.get(key)) is not None:
+                    meta[key] = read(self, text)
+        except Exception as error:
+            raise located(error, f"metadata[{key!r}]") from error
+        return meta
+
+    def _stack_trace(self, text: str) -> str:
+        return text
+
+    def _module_stack(self, text: str) -> dict[str, tuple[str, str]]:
+        stack = self._module_stacks.get(text)
+        if stack is None:
+            stack = self._module_stacks[text] = _import_module_stack(text)
+        return stack.copy()
+
+    def _source_stack(self, text: str) -> list[tuple[str, Any]]:
+        stack = self._source_stacks.get(text)
+        if stack is None:
+            stack = self._source_stacks[text] = [_import_source(entry) for entry in text.split(_SEPARATOR)]
+        return stack.copy()
+
+    def _torch_fn(self, text: str) -> tuple[str, ...]:
+        return tuple(text.split(_SEPARATOR))
+
+    def _custom(self, text: str) -> Any:
+        return _import_json(text)
+
+    def _from_node(self, text: str) -> Any:
+        return _import_from_node(_import_json(text))
+
+
+_ENTRIES: dict[str, Callable[[Metadata, str], Any]] = {
+    "stack_trace": Metadata._stack_trace,
+    "nn_module_stack": Metadata._module_stack,
+    "source_fn_stack": Metadata._source_stack,
+    "torch_fn": Metadata._torch_fn,
+    "custom": Metadata._custom,
+    "from_node": Metadata._from_node,
+}
+
+
+def import_graph_metadata(module: Any) -> dict[str, Any]:
+    """Read the metadata of a graph module (`types.GraphModule`): what users noted, field names of named tuples."""
+    meta: dict[str, Any] = {}
+    if custom := module.metadata.get("custom"):
+        try:
+            meta["custom"] = _import_json(custom)
+        except DeserializeError as error:
+            raise located(error, "metadata['custom']") from error.__cause__
+    meta["treespec_namedtuple_fields"] = {
+        name: list(definition.field_names) for name, definition in module.treespec_namedtuple_fields.items()
+    }
+    return meta
+
+
+def _import_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DeserializeError(f"expected JSON, found {text[:60]!r}: {error}") from error
+
+
+def _import_module_stack(text: str) -> dict[str, tuple[str, str]]:
+    stack: dict[str, tuple[str, str]] = {}
+    for entry in text.split(_SEPARATOR):
+        key, path, kind = _split_entry(entry)
+        stack[key] = (path, kind)
+    return stack
+
+
+def _split_entry(entry: str) -> list[str]:
+    """Key, path and class of one module: three texts with commas between, where brackets protect commas."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(entry):
+        if character in "[(":
+            depth += 1
+        elif character in "])":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(entry[start:position])
+            start = position + 1
+    parts.append(entry[start:])
+    if len(parts) != 3:
+        raise DeserializeError(
+            f"expected a key, a path and a class with commas between, found {entry[:80]!r}"
+        )
+    return parts
+
+
+def _import_source(entry: str) -> tuple[str, Any]:
+    name, comma, target = entry.partition(",")
+    if not comma or "," in target:
+        raise DeserializeError(f"expected a name and a function with a comma between, found {entry[:80]!r}")
+    return name, import_source_function(target)
+
+
+def import_source_function(name: str) -> Any:
+    """The class or function of torch that a node came from, or its name where it is not a public one.
+
+    Example:
+        >>> import_source_function("torch.nn.modules.linear.Linear")
+        <class 'torch.nn.modules.linear.Linear'>
+        >>> import_source_function("os.system")
+        'os.system'
+    """
+    found = _source_functions().get(name)
+    if found is not None:
+        return found
+    try:
+        return find_target(name)
+    except DeserializeError:
+        return name
+
+
+@functools.cache
+def _source_functions() -> Mapping[str, Any]:
+    """The public classes and functions of torch's namespaces, by the full name that PyTorch writes for them."""
+    table: dict[str, Any] = {}
+    for namespace in (torch, torch.Tensor, torch.nn, torch.nn.functional, operator, math):
+        for public, value in vars(namespace).items():
+            if public.startswith("_") or not callable(value):
+                continue
+            module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+            if isinstance(module, str) and isinstance(name, str):
+                table.setdefault(f"{module}.{name}", value)
+    return table
+
+
+def _import_from_node(sources: Any) -> list[NodeSource] | None:
+    """The chain of nodes that a node was made from."""
+    if sources is None:
+        return None
+    if not isinstance(sources, list):
+        raise DeserializeError(f"expected a list of sources, found {type(sources).__name__}")
+    return [_import_node_source(source) for source in sources]
+
+
+_SOURCE_TYPES = {"name": str, "target": str, "graph_id": int, "pass_name": str, "action": str}
+
+
+def _import_node_source(source: Any) -> NodeSource:
+    if not isinstance(source, dict):
+        raise DeserializeError(f"expected an object as source of a node, found {type(source).__name__}")
+    for key, kind in _SOURCE_TYPES.items():
+        if key in source and type(source[key]) is not kind:
+            raise DeserializeError(
+                f"expected {kind.__name__} as {key} of a node's source, found {source[key]!r:.60}"
+            )
+    earlier = source.get("from_node")
+    made = NodeSource._from_dict({**source, "from_node": None})
+    assert made is not None
+    made.from_node = [] if earlier is None else _import_from_node(earlier) or []
+    return made

@@ -1,0 +1,65 @@
+"""How the program's submodules were called, which unflattening needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from torch.export import ModuleCallEntry, ModuleCallSignature
+from torch.utils._pytree import TreeSpec
+
+from ..errors import DeserializeError
+from ..generated import types
+from ..names import check_fqn
+from .faults import each, within
+from .signature import import_argument_spec
+from .treespecs import import_treespec
+from .values import Values, check_name
+
+
+def import_module_call_graph(
+    entries: Sequence[types.ModuleCallEntry], values: Values, namedtuples: Mapping[str, types.NamedTupleDef]
+) -> list[ModuleCallEntry]:
+    """Read an entry per module; `namedtuples` has the field names of named tuples in signatures."""
+    specs: dict[str, TreeSpec] = {}
+
+    def treespec(text: str) -> TreeSpec:
+        spec = specs.get(text)
+        if spec is None:
+            spec = specs[text] = import_treespec(text, namedtuples)
+        return spec
+
+    return each("", entries, lambda entry: _import_entry(entry, values, treespec))
+
+
+def _import_entry(
+    entry: types.ModuleCallEntry, values: Values, treespec: Callable[[str], TreeSpec]
+) -> ModuleCallEntry:
+    # The module at the root has an empty name
+    if entry.fqn and (reason := check_fqn(entry.fqn)):
+        raise DeserializeError(
+            f"expected the name of a module, found {entry.fqn[:80]!r}, which is or {reason}"
+        )
+    if entry.signature is None:
+        return ModuleCallEntry(fqn=entry.fqn, signature=None)
+    with within("signature"):
+        return ModuleCallEntry(fqn=entry.fqn, signature=_import_signature(entry.signature, values, treespec))
+
+
+def _import_signature(
+    signature: types.ModuleCallSignature, values: Values, treespec: Callable[[str], TreeSpec]
+) -> ModuleCallSignature:
+    names = signature.forward_arg_names
+    for name in names or ():
+        with within("forward_arg_names"):
+            check_name(name)
+    with within("in_spec"):
+        in_spec = treespec(signature.in_spec)
+    with within("out_spec"):
+        out_spec = treespec(signature.out_spec)
+    return ModuleCallSignature(
+        inputs=each("inputs", signature.inputs, lambda spec: import_argument_spec(spec, values)),
+        outputs=each("outputs", signature.outputs, lambda spec: import_argument_spec(spec, values)),
+        in_spec=in_spec,
+        out_spec=out_spec,
+        forward_arg_names=list(names) if names else None,
+    )

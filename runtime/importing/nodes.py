@@ -1,0 +1,246 @@
+"""Calls: what a node calls, with what, and what it yields."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch._ops import HigherOrderOperator, OpOverload
+from torch.fx import Node
+
+from ..errors import DeserializeError
+from ..generated import types
+from .arguments import import_argument
+from .faults import each, located
+from .targets import find_target
+from .values import Values, check_name
+
+_POSITIONAL = types.ArgumentKind.POSITIONAL
+_KEYWORD = types.ArgumentKind.KEYWORD
+
+_Inputs = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def import_node(node: types.Node, values: Values) -> None:
+    """Read a call, and define what it yields.
+
+    What takes a node's several outputs apart in FX, `getitem` nodes, is made here too: the format lists the
+    outputs with the node.
+
+    Args:
+        node: The call.
+        values: Its graph, to which the FX nodes are added.
+    """
+    try:
+        target = find_target(node.target)
+    except Exception as error:
+        raise located(error, "target") from error
+    higher_order = isinstance(target, HigherOrderOperator)
+    if isinstance(target, OpOverload):
+        args, kwargs = _import_inputs(node, target, values)
+    else:
+        args, kwargs = _import_call(node, values)
+    fx_node = values.graph.create_node("call_function", target, args, kwargs, node.name or _first_name(node))
+    metadata = values.program.metadata
+    try:
+        _import_outputs(node, fx_node, higher_order and not node.is_hop_single_tensor_return, values)
+    except Exception as error:
+        raise located(error, "outputs") from error
+    meta = metadata.import_metadata(node.metadata)
+    meta.setdefault("nn_module_stack", {})  # the format leaves out an empty one
+    fx_node.meta.update(meta)
+    if higher_order:
+        # The format has no room for metadata of the nodes that get a subgraph: they take the call's.
+        for argument in (*args, *kwargs.values()):
+            if isinstance(argument, Node) and argument.op == "get_attr":
+                argument.meta.update(metadata.import_metadata(node.metadata))
+    _learn(target, fx_node, values)
+
+
+def _first_name(node: types.Node) -> str | None:
+    """The name for a node of a file that has none (before 8.10): that of its only output."""
+    if len(node.outputs) == 1:
+        output = node.outputs[0]
+        if output.type == "as_tensor":
+            return output.as_tensor.name
+        if output.type in _SYMBOLIC:
+            return _output_name(output.type, output.value)
+    return None
+
+
+def _assert_scalar(shape_env: Any, node: Node) -> None:
+    condition = node.args[0]
+    value = condition.meta.get("val") if isinstance(condition, Node) else None
+    if isinstance(value, torch.SymBool):
+        shape_env.guard_or_defer_runtime_assert(value.node.expr, "", node)
+
+
+def _constrain_range_for_size(shape_env: Any, node: Node) -> None:
+    size = node.args[0]
+    value = size.meta.get("val") if isinstance(size, Node) else None
+    if isinstance(value, torch.SymInt):
+        shape_env._constrain_range_for_size(value.node.expr)
+
+
+#: Operators that state facts about symbols, which values defined later rely on.
+_FACTS: dict[Any, Callable[[Any, Node], None]] = {
+    torch.ops.aten._assert_scalar.default: _assert_scalar,
+    torch.ops.aten.sym_constrain_range_for_size.default: _constrain_range_for_size,
+}
+
+
+def _learn(target: Any, node: Node, values: Values) -> None:
+    learn = _FACTS.get(target)
+    if learn is not None and node.args:
+        learn(values.program.symbols.shape_env, node)
+
+
+# -- inputs -----------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4_096)
+def _parameters(target: OpOverload[..., Any]) -> dict[str, tuple[bool, bool]]:
+    """An operator's parameters, by name in order: whether given by keyword only, whether required."""
+    return {
+        argument.name: (argument.kwarg_only, not argument.has_default_value())
+        for argument in target._schema.arguments
+    }
+
+
+def _import_inputs(node: types.Node, target: OpOverload[..., Any], values: Values) -> _Inputs:
+    """Read what an operator is called with: positional ones in the order of its schema, the others by name."""
+    parameters = _parameters(target)
+    given: dict[str, tuple[types.ArgumentKind | None, Any]] = {}
+    index = 0
+    try:
+        for index, item in enumerate(node.inputs):
+            if item.name not in parameters or item.name in given:
+                raise DeserializeError(
+                    f"expected an argument of {target._schema}, each once, found {item.name[:80]!r}",
+                    path="name",
+                )
+            given[item.name] = (item.kind, import_argument(item.arg, values))
+    except Exception as error:
+        step = f"inputs[{index}]" if _path(error) == "name" else f"inputs[{index}].arg"
+        raise located(error, step) from error
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for name, (keyword_only, required) in parameters.items():
+        if name not in given:
+            if required:
+                raise DeserializeError(
+                    f"expected the argument {name!r} of {target._schema}, found none", path="inputs"
+                )
+            continue
+        kind, value = given[name]
+        # Files before 8.9 do not say which arguments are positional: those that the operator requires were.
+        if kind == _POSITIONAL or (kind != _KEYWORD and required and not keyword_only):
+            args.append(value)
+        elif keyword.iskeyword(name):
+            # `from=1` is no Python; the arguments before it become positional with it.
+            args += [*kwargs.values(), value]
+            kwargs = {}
+        else:
+            kwargs[name] = value
+    return tuple(args), kwargs
+
+
+def _import_call(node: types.Node, values: Values) -> _Inputs:
+    """Read what something without a schema is called with: arguments without a name are positional."""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for index, item in enumerate(node.inputs):
+        try:
+            value = import_argument(item.arg, values)
+            if item.kind == _POSITIONAL or item.name == "":
+                args.append(value)
+                continue
+            check_name(item.name)
+            if item.name in kwargs:
+                raise DeserializeError(f"expected each keyword argument once, found {item.name!r} again")
+            kwargs[item.name] = value
+        except Exception as error:
+            raise located(error, f"inputs[{index}].arg") from error
+    return tuple(args), kwargs
+
+
+def _path(error: Exception) -> str | None:
+    return getattr(error, "path", None)
+
+
+# -- outputs ----------------------------------------------------------------------------------------------
+
+_SYMBOLIC = ("as_sym_int", "as_sym_float", "as_sym_bool")
+_LISTS = ("as_tensors", "as_sym_ints", "as_sym_floats", "as_sym_bools")
+
+
+def _import_outputs(node: types.Node, fx_node: Node, in_tuple: bool, values: Values) -> None:
+    """Define what a node yields: nothing, one value, or several that `getitem` nodes take apart.
+
+    Args:
+        in_tuple: Whether a single output comes in a tuple.
+    """
+    outputs = node.outputs
+    if not outputs:
+        return
+    if len(outputs) > 1 or (in_tuple and outputs[0].type != "as_none"):
+        yielded = _import_items(node, fx_node, outputs, values)
+    elif (member := outputs[0].type) == "as_none":
+        fx_node.meta["val"] = None
+        return
+    elif member in _LISTS:
+        yielded = _import_items(node, fx_node, _members(outputs[0]), values)
+    else:
+        values.define(_output_name(member, outputs[0].value), fx_node)
+        return
+    fx_node.meta["val"] = tuple(yielded)
+    values.nodes.setdefault(fx_node.name, fx_node)
+
+
+_Output = tuple[str, Any]  # the member of `Argument`, its value
+
+
+def _members(output: types.Argument) -> list[_Output]:
+    """The items of a list output, each as if it were an output itself."""
+    member = output.type.removesuffix("s")
+    return [(member, item) for item in output.value]
+
+
+def _import_items(
+    node: types.Node, fx_node: Node, outputs: Sequence[types.Argument | _Output], values: Values
+) -> list[Any]:
+    numbered = enumerate(
+        (output if isinstance(output, tuple) else (output.type, output.value)) for output in outputs
+    )
+    return each("", numbered, lambda item: _import_item(node, fx_node, *item, values))
+
+
+def _import_item(node: types.Node, fx_node: Node, index: int, output: _Output, values: Values) -> Any:
+    """Add the `getitem` node for one of several outputs; the result is what it yields."""
+    member, value = output
+    name = _output_name(member, value) if member not in (*_LISTS, "as_none") else None
+    item = values.graph.create_node(
+        "call_function", operator.getitem, (fx_node, index), name="as_none" if member == "as_none" else name
+    )
+    if name is not None:
+        values.define(name, item)
+    elif member == "as_none":
+        item.meta["val"] = None
+    else:
+        inner = [(member.removesuffix("s"), element) for element in value]
+        item.meta["val"] = _import_items(node, item, inner, values)
+    # Where it came from is where the call did.
+    item.meta.update(values.program.metadata.import_metadata(node.metadata))
+    return item.meta["val"]
+
+
+def _output_name(member: str, value: Any) -> str:
+    if member == "as_tensor":
+        return value.name  # type: ignore[no-any-return]
+    if member in _SYMBOLIC and value.type == "as_name":
+        return value.as_name  # type: ignore[no-any-return]
+    raise DeserializeError(f"expected a value with a name as output, found {member}")

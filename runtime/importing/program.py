@@ -1,0 +1,122 @@
+"""The whole program."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._export.verifier import Verifier, load_verifier
+from torch.export import ExportedProgram
+
+from ..errors import DeserializeError
+from ..generated import types
+from ..guards import check_guard
+from .faults import each, within
+from .graph import import_graph
+from .metadata import import_graph_metadata
+from .module_calls import import_module_call_graph
+from .signature import import_signature
+from .symbols import Symbols, import_range_constraints, import_ranges
+from .values import Program
+
+
+def import_program(
+    tree: types.ExportedProgram,
+    *,
+    state_dict: Mapping[str, torch.Tensor],
+    constants: Mapping[str, Any],
+    example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None,
+) -> ExportedProgram:
+    """Read an exported program from its tree and its weights; nothing from the tree is evaluated or imported.
+
+    Args:
+        tree: The program, checked by `validate`.
+        state_dict: Parameters and persistent buffers, by name.
+        constants: Other buffers and constant tensors, by name.
+        example_inputs: Positional and keyword arguments of one call, or None.
+
+    Returns:
+        The program, equal to what PyTorch's deserializer makes of the same tree.
+
+    Raises:
+        DeserializeError: For what is not a program, or cannot be read yet. Its path leads to the place in the tree.
+
+    Example:
+        >>> from pt2wire.exporting import export_program
+        >>> tree = export_program(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+        >>> ep = import_program(tree, state_dict={}, constants={}, example_inputs=((torch.ones(2),), {}))
+        >>> ep.module()(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
+    with _collector_off():
+        with within("range_constraints"):
+            ranges = import_ranges(tree.range_constraints)
+        with within("verifiers"):
+            verifiers = each("", tree.verifiers, _import_verifier)
+        with within("guards_code"):
+            guards = each("", tree.guards_code, check_guard)
+        symbols = Symbols(ranges)
+        module = tree.graph_module
+        program = Program(symbols, {})
+        with within("graph_module"):
+            with within("graph"):
+                values = import_graph(module.graph, program, _constant_names(module.signature))
+            with within("signature"):
+                signature = import_signature(module.signature, values)
+            with within("module_call_graph"):
+                calls = import_module_call_graph(
+                    module.module_call_graph, values, module.treespec_namedtuple_fields
+                )
+            meta = import_graph_metadata(module)
+            ep = ExportedProgram(
+                root=values.module,
+                graph=values.graph,
+                graph_signature=signature,
+                state_dict=dict(state_dict),
+                range_constraints=import_range_constraints(ranges, symbols),
+                module_call_graph=calls,
+                example_inputs=example_inputs,
+                constants=dict(constants),
+                verifiers=verifiers,
+            )
+            if ep.graph.owning_module is not ep.graph_module:
+                # torch goes on with an empty module then
+                raise DeserializeError(
+                    "expected a graph with valid names, found one whose source does not compile"
+                )
+            ep.graph_module.meta.update(meta)
+        ep._guards_code = guards
+        return ep
+
+
+def _constant_names(signature: types.GraphSignature) -> dict[int, str]:
+    return {
+        index: spec.constant_input.name
+        for index, spec in enumerate(signature.input_specs)
+        if spec.type == "constant_input"
+    }
+
+
+def _import_verifier(dialect: str) -> type[Verifier]:
+    try:
+        return load_verifier(dialect)
+    except KeyError:
+        raise DeserializeError(
+            f"expected a dialect whose verifier is registered, found {dialect[:80]!r}",
+            hint="Import the library that defines the dialect before loading",
+        ) from None
+
+
+@contextmanager
+def _collector_off() -> Iterator[None]:
+    """Python's cycle collector would walk the growing program again and again, and find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,226 @@
+"""Symbolic numbers: sympy expressions from text, hints, and the ranges of symbols."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+import torch.utils._sympy.functions
+from sympy.functions.elementary.piecewise import ExprCondPair
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges
+from torch.utils._traceback import CapturedTraceback
+
+from .. import expressions
+from ..errors import DeserializeError
+from ..expressions import Apply, Constant, Expression, Float, Integer, Rational, Sort, Symbol
+from ..generated import types
+from .faults import each_value
+
+Hint = int | float | None
+
+
+def _class(name: str) -> Any:
+    # torch's Max, Min and Mod stand in for sympy's of the same name in every size that torch computes.
+    torch_class = getattr(torch.utils._sympy.functions, name, None)
+    return torch_class if name not in _SYMPY_CLASSES else _SYMPY_CLASSES[name]
+
+
+_SYMPY_CLASSES: dict[str, Any] = {
+    "Add": sympy.Add,
+    "Mul": sympy.Mul,
+    "Pow": sympy.Pow,
+    "Abs": sympy.Abs,
+    "floor": sympy.floor,
+    "ceiling": sympy.ceiling,
+    "Equality": sympy.Equality,
+    "Unequality": sympy.Unequality,
+    "StrictLessThan": sympy.StrictLessThan,
+    "LessThan": sympy.LessThan,
+    "StrictGreaterThan": sympy.StrictGreaterThan,
+    "GreaterThan": sympy.GreaterThan,
+    "And": sympy.And,
+    "Or": sympy.Or,
+    "Not": sympy.Not,
+    "Piecewise": sympy.Piecewise,
+    "ExprCondPair": ExprCondPair,
+}
+#: The class behind each function that an expression may use.
+_FUNCTIONS: dict[str, Any] = {name: _class(name) for name in expressions.FUNCTIONS}
+
+_CONSTANTS: dict[str, Any] = {
+    "oo": sympy.oo,
+    "-oo": -sympy.oo,
+    "int_oo": int_oo,
+    "-int_oo": -int_oo,
+    "zoo": sympy.zoo,
+    "nan": sympy.nan,
+    "pi": sympy.pi,
+    "E": sympy.E,
+    "true": sympy.true,
+    "false": sympy.false,
+}
+
+_UNBACKED = re.compile(r"(?P<prefix>u|zuf)(?P<index>[0-9]+)", re.ASCII)
+
+
+class Symbols:
+    """One program's symbolic numbers, all in one `ShapeEnv`.
+
+    A program has thousands of symbolic sizes and a handful of distinct expressions: each is parsed and
+    introduced to the `ShapeEnv` once.
+
+    Args:
+        ranges: The permitted range of each symbol, by name.
+
+    Attributes:
+        shape_env: Where torch keeps what it knows about the symbols.
+        unbound: The unbacked symbols that first appeared in the graph being built, until the node that makes
+            them is found. Each graph has its own set.
+    """
+
+    def __init__(self, ranges: Mapping[str, ValueRanges[Any]]) -> None:
+        self.shape_env = ShapeEnv(assume_static_by_default=True)
+        self.unbound: set[sympy.Symbol] = set()
+        self._ranges = ranges
+        self._symbols: dict[str, sympy.Symbol] = {}
+        self._expressions: dict[tuple[str, Sort], Any] = {}
+        self._numbers: dict[Any, Any] = {}
+        # Where a symbol came from, for torch's messages: here, for all of them.
+        self._stack = CapturedTraceback.extract(skip=1)
+        for name in ranges:
+            self._reserve(name)
+
+    @property
+    def by_name(self) -> Mapping[str, sympy.Symbol]:
+        """The symbols that appeared so far."""
+        return self._symbols
+
+    def expression(self, text: str, sort: Sort) -> Any:
+        """The sympy expression for a text of the given sort."""
+        known = self._expressions.get((text, sort))
+        if known is not None:
+            return known
+        parsed = expressions.parse_expression(text)
+        if (found := expressions.sort_of(parsed)) != sort:
+            raise DeserializeError(f"expected an expression for a {sort}, found one for a {found}")
+        expression = self._expressions[text, sort] = import_expression(parsed)
+        for symbol in expressions.symbols_in(parsed):
+            self._introduce(_symbol(symbol))
+        return expression
+
+    def sym_int(self, text: str, hint: int | None) -> int | torch.SymInt:
+        """The size or integer for an expression, with the value that tracing saw."""
+        key = (text, hint)
+        number = self._numbers.get(key)
+        if number is None:
+            expression = self.expression(text, "number")
+            self._set_hint(expression, None if hint is None else sympy.Integer(hint))
+            number = self._numbers[key] = self.shape_env.create_symintnode(expression, hint=hint)
+        return number
+
+    def sym_float(self, text: str, hint: float | None) -> float | torch.SymFloat:
+        """The float for an expression, with the value that tracing saw."""
+        key = (text, hint, float)
+        number = self._numbers.get(key)
+        if number is None:
+            expression = self.expression(text, "number")
+            self._set_hint(expression, None if hint is None else sympy.Float(hint))
+            number = self._numbers[key] = self.shape_env.create_symfloatnode(expression, hint=hint)
+        return number
+
+    def sym_bool(self, text: str) -> torch.SymBool:
+        """The bool for an expression."""
+        key = (text, None, bool)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = self.shape_env.create_symboolnode(self.expression(text, "boolean"))
+        return number
+
+    def _set_hint(self, expression: Any, value: Any) -> None:
+        if value is not None and not expression.is_number:
+            self.shape_env.backed_var_to_val.setdefault(expression, value)
+
+    def _introduce(self, symbol: sympy.Symbol) -> None:
+        name: str = symbol.name
+        known = self._symbols.setdefault(name, symbol)
+        if known is not symbol:
+            if known != symbol:
+                raise DeserializeError(
+                    f"expected one symbol named {name!r}, found {sympy.srepr(known)} and {sympy.srepr(symbol)}"
+                )
+            return
+        if name in self._ranges:
+            bounds = self._ranges[name]
+            self.shape_env.constrain_symbol_range(
+                symbol, compiler_min=bounds.lower, compiler_max=bounds.upper
+            )
+        if self._reserve(name):
+            self.unbound.add(symbol)
+        self.shape_env.var_to_stack[symbol] = self._stack
+
+    def _reserve(self, name: str) -> bool:
+        """Whether a name is that of an unbacked symbol; torch will not give it to another one then."""
+        match = _UNBACKED.fullmatch(name)
+        if match is None:
+            return False
+        counter = "unbacked_symint_counter" if match["prefix"] == "u" else "unbacked_symfloat_counter"
+        following = int(match["index"]) + 1
+        setattr(self.shape_env, counter, max(getattr(self.shape_env, counter), following))
+        return True
+
+
+def import_expression(expression: Expression) -> Any:
+    """Read an expression: the sympy object that `sympy.srepr` wrote.
+
+    Raises:
+        DeserializeError: sympy refuses it, for example a division by zero.
+    """
+    try:
+        return _import(expression)
+    except DeserializeError:
+        raise
+    except Exception as error:
+        raise DeserializeError(f"sympy cannot build the expression: {error}") from error
+
+
+def _import(expression: Expression) -> Any:
+    match expression:
+        case Symbol():
+            return _symbol(expression)
+        case Integer(value=value):
+            return sympy.Integer(value)
+        case Apply(function=function, arguments=arguments):
+            return _FUNCTIONS[function](*[_import(argument) for argument in arguments])
+        case Constant(name=name):
+            return _CONSTANTS[name]
+        case Float(text=text, precision=precision):
+            return sympy.Float(text, precision=precision)
+        case Rational(numerator=numerator, denominator=denominator):
+            return sympy.Rational(numerator, denominator)
+
+
+def _symbol(symbol: Symbol) -> sympy.Symbol:
+    return sympy.Symbol(symbol.name, **dict(symbol.assumptions))
+
+
+def import_ranges(ranges: Mapping[str, types.RangeConstraint]) -> dict[str, ValueRanges[Any]]:
+    """Read the permitted range of each symbol, by name; a bound that is missing stands for infinity."""
+    return each_value("", dict(ranges), _import_range)
+
+
+def _import_range(bounds: types.RangeConstraint) -> ValueRanges[Any]:
+    lower = -int_oo if bounds.min_val is None else sympy.Integer(bounds.min_val)
+    upper = int_oo if bounds.max_val is None else sympy.Integer(bounds.max_val)
+    return ValueRanges(lower, upper)
+
+
+def import_range_constraints(
+    ranges: Mapping[str, ValueRanges[Any]], symbols: Symbols
+) -> dict[sympy.Symbol, ValueRanges[Any]]:
+    """Read the ranges of the symbols that a program uses; those of symbols that it lost say nothing."""
+    known = symbols.by_name
+    return {known[name]: bounds for name, bounds in ranges.items() if name in known}

@@ -1,0 +1,109 @@
+"""What a node calls, found by its full name: operators, higher-order operators, symbolic functions."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from typing import Any
+
+import torch
+import torch._functorch.predispatch
+from torch._ops import OpOverload, _higher_order_ops
+
+from ..errors import DeserializeError, UnsafeArtifactError
+from ..operators import (
+    FUNCTORCH_FUNCTIONS,
+    HIGHER_ORDER,
+    SYMBOLIC_FUNCTIONS,
+    Target,
+    TargetKind,
+    parse_target,
+    refusal,
+)
+
+_MODULES = {
+    "_operator": operator,
+    "math": math,
+    "torch": torch,
+    "torch._functorch.predispatch": torch._functorch.predispatch,
+}
+#: By full name; the names are those of our own tables, so that nothing from a file is looked up as attribute.
+_FUNCTIONS: dict[str, Any] = {
+    full_name: getattr(_MODULES[module], name)
+    for full_name in (*SYMBOLIC_FUNCTIONS, *FUNCTORCH_FUNCTIONS)
+    for module, _, name in [full_name.rpartition(".")]
+}
+
+#: Higher-order operators whose calls need more than the generic form, with what they need.
+_NOT_YET = {
+    "call_torchbind": "Methods of custom (torchbind) objects",
+    "triton_kernel_wrapper_functional": "Triton kernels",
+    "triton_kernel_wrapper_mutation": "Triton kernels",
+}
+
+
+@functools.lru_cache(maxsize=4_096)
+def find_target(text: str) -> Any:
+    """What a node's target or an operator argument names.
+
+    Raises:
+        UnsafeArtifactError: For what a program that nobody vouches for must not call.
+        DeserializeError: For what is no target, is not registered, or cannot be read yet.
+
+    Example:
+        >>> find_target("torch.ops.aten.add.Tensor")
+        <OpOverload(op='aten.add', overload='Tensor')>
+    """
+    target = parse_target(text)
+    if target is None:
+        raise UnsafeArtifactError(
+            f"expected an operator such as torch.ops.aten.add.Tensor, or a function over symbolic numbers, "
+            f"found {text[:120]!r}"
+        )
+    if reason := refusal(target):
+        raise UnsafeArtifactError(f"expected an operator that files may call, found {text}: {reason}")
+    return _FIND[target.kind](target, text)
+
+
+def _find_operator(target: Target, text: str) -> OpOverload[..., Any]:
+    qualified, overload = f"{target.namespace}::{target.name}", target.overload
+    try:
+        # The dispatcher knows what is registered; torch.ops makes up namespaces for whatever it is asked for.
+        torch._C._dispatch_find_schema_or_throw(qualified, "" if overload == "default" else overload)
+    except RuntimeError as error:
+        raise DeserializeError(
+            f"expected a registered operator, found {text}",
+            hint="Import the library that registers it before loading",
+        ) from error
+    found = getattr(getattr(getattr(torch.ops, target.namespace), target.name), overload)
+    if not isinstance(found, OpOverload):
+        raise DeserializeError(f"expected an operator, found {text}, which is a {type(found).__name__}")
+    return found
+
+
+def _find_higher_order(target: Target, text: str) -> Any:
+    if target.name in _NOT_YET:
+        raise DeserializeError(f"{_NOT_YET[target.name]} cannot be read yet, found a call of {text}")
+    if target.name not in HIGHER_ORDER or target.name not in _higher_order_ops:
+        raise DeserializeError(
+            f"expected a higher-order operator of {', '.join(HIGHER_ORDER)}, found {text}",
+        )
+    return _higher_order_ops[target.name]
+
+
+def _find_function(target: Target, text: str) -> Any:
+    return _FUNCTIONS[text]
+
+
+def _find_extension(target: Target, text: str) -> Any:
+    raise DeserializeError(f"Operators of extensions cannot be read yet, found {text}")
+
+
+_FIND = {
+    TargetKind.OPERATOR: _find_operator,
+    TargetKind.HIGHER_ORDER: _find_higher_order,
+    TargetKind.SYMBOLIC: _find_function,
+    TargetKind.FUNCTORCH: _find_function,
+    TargetKind.EXTENSION: _find_extension,
+}

@@ -1,0 +1,156 @@
+"""How nested inputs and outputs are put together: pytree's specs from text."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import sys
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.fx.immutable_collections import immutable_dict, immutable_list
+from torch.utils import _pytree as pytree
+
+from ..errors import DeserializeError
+from ..generated import types
+from ..treespecs import EnumMember, Factory, TreeSpecNode, context_value, parse_treespec
+
+_LEAF = pytree.tree_structure(0)
+
+
+def import_treespec(text: str, namedtuples: Mapping[str, types.NamedTupleDef]) -> pytree.TreeSpec:
+    """Read a spec from pytree's own JSON form.
+
+    Args:
+        text: The spec.
+        namedtuples: By the name under which a named tuple is registered, the field names that it was saved
+            with.
+
+    Raises:
+        DeserializeError: For text that is no spec, a class that is not registered with pytree here, and a named
+            tuple with other fields than the saved one.
+    """
+    return _import_node(parse_treespec(text), namedtuples)
+
+
+def _import_node(node: TreeSpecNode, namedtuples: Mapping[str, types.NamedTupleDef]) -> pytree.TreeSpec:
+    if node.type is None:
+        return _LEAF
+    children = [_import_node(child, namedtuples) for child in node.children]
+    container = _CONTAINERS.get(node.type)
+    if container is not None:
+        kind, convert = container
+        return pytree.TreeSpec(kind, convert(node.context), children)
+    if node.type == "collections.namedtuple":
+        return pytree.TreeSpec(namedtuple, _named_tuple(node, namedtuples), children)
+    kind = _registered(node.type)
+    return pytree.TreeSpec(kind, _context(node, kind), children)
+
+
+def _no_context(context: Any) -> None:
+    return None
+
+
+def _keys(context: tuple[Any, ...]) -> list[Any]:
+    return [_key(key) for key in context]
+
+
+def _key(key: Any) -> Any:
+    if isinstance(key, EnumMember):
+        return import_enum_member(key)
+    return tuple(_key(item) for item in key) if isinstance(key, tuple) else key
+
+
+def _default_dict(context: tuple[Factory, tuple[Any, ...]]) -> list[Any]:
+    factory, keys = context
+    return [_FACTORIES[factory.module, factory.name], _keys(keys)]
+
+
+_FACTORIES: dict[tuple[str, str], Any] = {
+    **{
+        ("builtins", kind.__name__): kind
+        for kind in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
+    },
+    ("collections", "Counter"): collections.Counter,
+    ("collections", "OrderedDict"): OrderedDict,
+    ("collections", "deque"): deque,
+}
+
+#: The containers that pytree knows by itself: their class, and how their context is made.
+_CONTAINERS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "builtins.tuple": (tuple, _no_context),
+    "builtins.list": (list, _no_context),
+    "builtins.dict": (dict, _keys),
+    "collections.OrderedDict": (OrderedDict, _keys),
+    "collections.defaultdict": (defaultdict, _default_dict),
+    "collections.deque": (deque, lambda context: context),
+    "torch.Size": (torch.Size, _no_context),
+    "torch.fx.immutable_collections.immutable_list": (immutable_list, _no_context),
+    "torch.fx.immutable_collections.immutable_dict": (immutable_dict, _keys),
+}
+
+
+def _registered(name: str) -> Any:
+    kind = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name)
+    if kind is None or name == pytree.NO_SERIALIZED_TYPE_NAME_FOUND:
+        raise DeserializeError(
+            f"expected a class that is registered with pytree, found {name!r}",
+            hint="Import the library that defines it before loading, or register it under this name with "
+            "torch.utils._pytree.register_pytree_node(..., serialized_type_name=...)",
+        )
+    return kind
+
+
+def _named_tuple(node: TreeSpecNode, namedtuples: Mapping[str, types.NamedTupleDef]) -> Any:
+    name: str = node.context
+    kind = _registered(name)
+    fields = getattr(kind, "_fields", None)
+    if not pytree.is_namedtuple_class(kind) or fields is None:
+        raise DeserializeError(
+            f"expected a named tuple, found {name!r}, which is registered for {kind.__name__}"
+        )
+    if len(fields) != len(node.children):
+        raise DeserializeError(f"expected {len(fields)} fields of {name!r}, found {len(node.children)}")
+    saved = namedtuples.get(name)
+    if saved is not None and list(saved.field_names) != list(fields):
+        raise DeserializeError(
+            f"expected the fields of {name!r} as registered here, {', '.join(fields)}, found "
+            f"{', '.join(saved.field_names)}"[:300],
+            hint="Register the class as it was when the program was saved",
+        )
+    return kind
+
+
+def _context(node: TreeSpecNode, kind: Any) -> Any:
+    definition = pytree.SUPPORTED_SERIALIZED_TYPES[kind]
+    if definition.from_dumpable_context is None:
+        return _plain(context_value(node))
+    return definition.from_dumpable_context(_plain(node.context))
+
+
+def _plain(value: Any) -> Any:
+    """JSON values, with enum members in place."""
+    if isinstance(value, EnumMember):
+        return import_enum_member(value)
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def import_enum_member(member: EnumMember) -> enum.Enum:
+    """Read a member of an enum whose module is imported already; a file never makes Python import one."""
+    found: Any = sys.modules.get(member.module)
+    for name in member.qualified_name.split("."):
+        # The namespace itself rather than getattr: a module may import what it is asked for.
+        found = vars(found).get(name) if hasattr(found, "__dict__") else None
+    if not isinstance(found, enum.EnumMeta) or member.name not in found.__members__:
+        raise DeserializeError(
+            f"expected a member of an enum that is imported, found "
+            f"{member.module}.{member.qualified_name}.{member.name}"[:300],
+            hint=f"Import {member.module[:100]} before loading",
+        )
+    return found.__members__[member.name]  # type: ignore[return-value]

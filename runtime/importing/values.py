@@ -1,0 +1,330 @@
+"""What a name in a graph stands for: fake tensors and symbolic numbers, with devices and dtypes."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.fx import Graph, Node
+from torch.nn import Module
+
+from ..errors import DeserializeError
+from ..generated import types
+from ..names import check_identifier
+from .faults import each, located
+from .metadata import Metadata
+from .symbols import Symbols
+
+
+def _torch_values(enum: Any) -> dict[Any, Any]:
+    """The generated table of an enum's names in torch, as a table to torch's objects."""
+    return {member: getattr(torch, name) for member, name in types.TORCH_NAMES[enum].items()}
+
+
+_SCALAR_TYPES: dict[types.ScalarType, torch.dtype] = _torch_values(types.ScalarType)
+_LAYOUTS: dict[types.Layout, torch.layout] = _torch_values(types.Layout)
+_MEMORY_FORMATS: dict[types.MemoryFormat, torch.memory_format] = _torch_values(types.MemoryFormat)
+
+
+class Program:
+    """What all graphs of a program share while it is built.
+
+    Attributes:
+        symbols: Its symbolic numbers.
+        tensors: Its fake tensors.
+        metadata: Its nodes' metadata.
+        constant_names: By position, the names of the top graph's inputs that are constants.
+    """
+
+    def __init__(self, symbols: Symbols, constant_names: dict[int, str]) -> None:
+        self.symbols = symbols
+        self.tensors = FakeTensors(symbols)
+        self.metadata = Metadata()
+        self.constant_names = constant_names
+
+
+@dataclass(slots=True)
+class Values:
+    """One graph while it is built, and the values that it has defined so far.
+
+    Attributes:
+        program: What it shares with the program's other graphs.
+        tree: The graph to read.
+        constant_names: By position, the names of its inputs that are constants, where they are known.
+        graph: The FX graph, as far as it is built.
+        module: The module that holds its subgraphs.
+        nodes: The FX node that produces each value.
+        subgraphs: The graph read for each subgraph name.
+    """
+
+    program: Program
+    tree: types.Graph
+    constant_names: dict[int, str]
+    graph: Graph = field(default_factory=Graph)
+    module: Module = field(default_factory=Module)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    subgraphs: dict[str, types.Graph] = field(default_factory=dict)
+
+    def node(self, name: str) -> Node:
+        """The FX node that produces a value."""
+        try:
+            return self.nodes[name]
+        except KeyError:
+            raise DeserializeError(f"expected a value defined before, found the name {name!r}") from None
+
+    def define(self, name: str, node: Node) -> None:
+        """Let an FX node produce a value, and give it the value's name and metadata."""
+        if name in self.nodes:
+            raise DeserializeError(f"expected a new name for a value, found {name!r} again")
+        check_name(name)
+        # FX alters a name that it finds unfit (`input`, say), yet this one worked when the program was saved.
+        node.name = name
+        self.nodes[name] = node
+        node.meta["val"] = import_value(name, self)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that is no identifier: FX pastes names into the source that it generates."""
+    if reason := check_identifier(name):
+        raise DeserializeError(f"expected an identifier as name, found {name[:80]!r}, which is {reason}")
+
+
+def import_value(name: str, values: Values) -> Any:
+    """Read what a name stands for: the metadata of an FX node.
+
+    Args:
+        name: The name of a value that the graph lists.
+        values: The graph.
+
+    Returns:
+        A fake tensor, a number or a symbolic number.
+    """
+    tree = values.tree
+    try:
+        if (meta := tree.tensor_values.get(name)) is not None:
+            step = "tensor_values"
+            return values.program.tensors.make(meta)
+        symbols = values.program.symbols
+        if (sym_int := tree.sym_int_values.get(name)) is not None:
+            step = "sym_int_values"
+            return import_sym_int(sym_int, symbols)
+        if (sym_bool := tree.sym_bool_values.get(name)) is not None:
+            step = "sym_bool_values"
+            return import_sym_bool(sym_bool, symbols)
+        if (sym_float := tree.sym_float_values.get(name)) is not None:
+            step = "sym_float_values"
+            return import_sym_float(sym_float, symbols)
+    except Exception as error:
+        raise located(error, f"{step}[{name!r}]") from error
+    raise DeserializeError(
+        f"expected {name!r} among the values that the graph lists, found it in none of them"
+    )
+
+
+def import_tensor_meta(meta: types.TensorMeta, symbols: Symbols, mode: FakeTensorMode) -> FakeTensor:
+    """Read what is known of a tensor without its content, the plain way: by the dispatcher, as torch does.
+
+    `FakeTensors` does the same faster; this is what it is compared with.
+    """
+    sizes = each("sizes", meta.sizes, lambda size: import_sym_int(size, symbols))
+    strides = each("strides", meta.strides, lambda stride: import_sym_int(stride, symbols))
+    with mode:
+        tensor = torch.empty_strided(
+            sizes,
+            strides,
+            dtype=import_scalar_type(meta.dtype),
+            device=import_device(meta.device),
+            requires_grad=meta.requires_grad,
+        )
+    assert isinstance(tensor, FakeTensor)
+    return tensor
+
+
+@dataclass(slots=True)
+class _Template:
+    """How to make one more fake tensor like the first of its kind.
+
+    Attributes:
+        sizes, strides, offset: In elements, integers or symbolic ones.
+        count: The elements that its storage holds, where the first one's storage is known to come out equal.
+    """
+
+    sizes: list[Any]
+    strides: list[Any]
+    offset: Any
+    count: Any = None
+
+
+class FakeTensors:
+    """Makes fake tensors for tensor metadata.
+
+    Each has a storage of its own. With symbolic sizes most of the time goes into computing how large that
+    storage is; a program has few different shapes, so this is done for the first tensor of each and reused.
+
+    Attributes:
+        mode: The mode that all of them belong to.
+    """
+
+    def __init__(self, symbols: Symbols) -> None:
+        self._symbols = symbols
+        self.mode = FakeTensorMode(
+            allow_fallback_kernels=False, allow_non_fake_inputs=True, shape_env=symbols.shape_env
+        )
+        self._templates: dict[Any, _Template] = {}
+
+    def make(self, meta: types.TensorMeta) -> FakeTensor:
+        """A new fake tensor with the given sizes, strides and storage offset (in elements)."""
+        if meta.layout is not types.Layout.Strided:
+            raise DeserializeError(
+                f"expected a strided tensor, found layout {meta.layout!r}",
+                hint="Sparse tensors cannot be read yet",
+            )
+        symbols = self._symbols
+        dtype = import_scalar_type(meta.dtype)
+        device = import_device(meta.device)
+        sizes = each("sizes", meta.sizes, lambda size: import_sym_int(size, symbols))
+        strides = each("strides", meta.strides, lambda stride: import_sym_int(stride, symbols))
+        offset = import_sym_int(meta.storage_offset, symbols)
+        if len(sizes) != len(strides):
+            raise DeserializeError(
+                f"expected a stride per size, found {len(sizes)} sizes, {len(strides)} strides"
+            )
+        numbers = (*sizes, *strides, offset)
+        if all(type(number) is int for number in numbers):
+            if any(number < 0 for number in numbers):
+                raise DeserializeError(f"expected sizes, strides and offset of at least 0, found {numbers}")
+            element = _storage_view(sizes, strides, offset, dtype)
+        else:
+            element = self._symbolic(sizes, strides, offset, dtype)
+        tensor = FakeTensor(self.mode, element, device)
+        if meta.requires_grad:
+            tensor.requires_grad_(True)
+        return tensor
+
+    def _symbolic(
+        self, sizes: list[Any], strides: list[Any], offset: Any, dtype: torch.dtype
+    ) -> torch.Tensor:
+        # Equal symbolic numbers are one object here; comparing them by value would add guards.
+        key = (
+            dtype,
+            *(number if type(number) is int else (id(number),) for number in (*sizes, *strides, offset)),
+        )
+        template = self._templates.get(key)
+        if template is not None and template.count is not None:
+            storage = torch.empty((template.count,), dtype=dtype, device="meta")
+            return storage.as_strided(template.sizes, template.strides, template.offset)
+        element = _storage_view(sizes, strides, offset, dtype)
+        if template is None:
+            self._templates[key] = _Template(sizes, strides, offset, self._storage_elements(element))
+        return element
+
+    def _storage_elements(self, element: torch.Tensor) -> Any:
+        """How many elements the storage of a tensor has, if a tensor of so many has an equal storage."""
+        nbytes = element.untyped_storage().nbytes()
+        if not isinstance(nbytes, torch.SymInt):
+            return None
+        node = nbytes.node
+        itemsize = element.dtype.itemsize
+        expression = node.expr / itemsize
+        if not expression.is_integer or expression * itemsize != node.expr:
+            return None
+        hint = node.hint
+        return self._symbols.shape_env.create_symintnode(
+            expression, hint=None if hint is None else hint // itemsize
+        )
+
+
+def _storage_view(sizes: list[Any], strides: list[Any], offset: Any, dtype: torch.dtype) -> torch.Tensor:
+    """A tensor without content; with an offset, the storage is as small as it can be."""
+    if type(offset) is int and offset == 0:
+        return torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
+    extent = offset + 1
+    for size, stride in zip(sizes, strides, strict=True):
+        extent = extent + (size - 1) * stride
+    return torch.empty((extent,), dtype=dtype, device="meta").as_strided(sizes, strides, offset)
+
+
+def import_sym_int(value: types.SymInt, symbols: Symbols) -> int | torch.SymInt:
+    """Read a size, stride or integer, with the hint that tracing saw where it is symbolic."""
+    if value.type == "as_int":
+        return value.as_int
+    expression = value.as_expr
+    try:
+        return symbols.sym_int(expression.expr_str, _hint(expression, "as_int"))
+    except Exception as error:
+        raise located(error, "as_expr.expr_str") from error
+
+
+def import_sym_float(value: types.SymFloat, symbols: Symbols) -> float | torch.SymFloat:
+    """Read a float, with the hint that tracing saw where it is symbolic."""
+    if value.type == "as_float":
+        return value.as_float
+    expression = value.as_expr
+    try:
+        return symbols.sym_float(expression.expr_str, _hint(expression, "as_float"))
+    except Exception as error:
+        raise located(error, "as_expr.expr_str") from error
+
+
+def import_sym_bool(value: types.SymBool, symbols: Symbols) -> bool | torch.SymBool:
+    """Read a bool; PyTorch keeps no hint for symbolic ones."""
+    if value.type == "as_bool":
+        return value.as_bool
+    try:
+        return symbols.sym_bool(value.as_expr.expr_str)
+    except Exception as error:
+        raise located(error, "as_expr.expr_str") from error
+
+
+def _hint(expression: types.SymExpr, member: str) -> Any:
+    hint = expression.hint
+    if hint is None:
+        return None
+    if hint.type != member:
+        raise DeserializeError(f"expected a hint with {member}, found {hint.type}")
+    return hint.value
+
+
+_DEVICE_TYPE = re.compile(r"[a-z][a-z0-9]{0,31}", re.ASCII)
+
+
+def import_device(device: types.Device) -> torch.device:
+    """Read a device; an index of None stands for the current device of that type."""
+    return _device(device.type, device.index)
+
+
+@functools.lru_cache(maxsize=256)
+def _device(kind: str, index: int | None) -> torch.device:
+    if not _DEVICE_TYPE.fullmatch(kind) or not (index is None or 0 <= index < 128):
+        raise DeserializeError(f"expected a device such as 'cpu' or 'cuda', 0, found {kind[:40]!r}, {index}")
+    try:
+        return torch.device(kind) if index is None else torch.device(kind, index)
+    except RuntimeError as error:
+        raise DeserializeError(f"expected a device that torch knows, found {kind!r}") from error
+
+
+def import_scalar_type(scalar_type: types.ScalarType) -> torch.dtype:
+    """Read a dtype."""
+    return _lookup(_SCALAR_TYPES, scalar_type, "dtype")  # type: ignore[no-any-return]
+
+
+def import_layout(layout: types.Layout) -> torch.layout:
+    """Read a layout."""
+    return _lookup(_LAYOUTS, layout, "layout")  # type: ignore[no-any-return]
+
+
+def import_memory_format(memory_format: types.MemoryFormat) -> torch.memory_format:
+    """Read a memory format."""
+    return _lookup(_MEMORY_FORMATS, memory_format, "memory format")  # type: ignore[no-any-return]
+
+
+def _lookup(table: dict[Any, Any], value: Any, what: str) -> Any:
+    try:
+        return table[value]
+    except KeyError:
+        expected = ", ".join(member.name for member in table)
+        raise DeserializeError(f"expected a {what} of {expected}, found {value!r}") from None

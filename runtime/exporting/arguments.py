@@ -174,7 +174,7 @@ def _export_list(items: Sequence[Any], values: Values, empty_list: Make | None) 
 
 
 def _kind(item: Any, values: Values) -> Any:
-    """What an item is: its type, the member that refers to a node, or for a list what it holds, in brackets."""
+    """What an item is: its type, the member that refers to a node, or in brackets what a list holds."""
     kind = type(item)
     if kind is Node:
         return "graph" if item.op == "get_attr" else _reference(item, values)[0]
@@ -185,7 +185,8 @@ def _kind(item: Any, values: Values) -> Any:
     return kind
 
 
-list_member(kinds: frozenset[Any]) -> _ListMember | None:
+@functools.lru_cache(maxsize=256)
+def _list_member(kinds: frozenset[Any]) -> _ListMember | None:
     return next((member for member in _LIST_MEMBERS if kinds <= member.kinds), None)
 
 
@@ -252,7 +253,9 @@ _LIST_MEMBERS = (
         _numbers(types.SymBoolArgument, types.SymBoolArgument.of_bool),
     ),
     _ListMember(types.Argument.of_tensors, _NODES, _tensors),
-    _ListMember(types.Argument.of_nested_tensors, frozenset({"[node]", "(node)", "[]", "()"}), _nested_tensors),
+    _ListMember(
+        types.Argument.of_nested_tensors, frozenset({"[node]", "(node)", "[]", "()"}), _nested_tensors
+    ),
     _ListMember(types.Argument.of_optional_tensors, _NODES | {NoneType}, _optional_tensors),
     # PyTorch reads these back as tuples, so a list of lists of ints is not one of them.
     _ListMember(types.Argument.of_int_lists, frozenset({"(int)", "()"}), _nested_items),

@@ -24,8 +24,8 @@ def export_treespec(spec: pytree.TreeSpec, namedtuples: dict[str, types.NamedTup
     except (NotImplementedError, TypeError) as cause:
         raise SerializeError(
             f"expected inputs and outputs of classes that pytree can name: {str(cause).rstrip('.')}",
-            hint="Use tuples, lists and dicts, or register the class with a serialized_type_name, for example "
-            "by torch.export.register_dataclass",
+            hint="Use tuples, lists and dicts, or register the class with a serialized_type_name, "
+            "for example by torch.export.register_dataclass",
         ) from cause
     _collect_namedtuples(spec, namedtuples)
     return text

@@ -31,43 +31,66 @@ _RULES = (
     Rule("schema-version", "tree", "The schema version is one that this version of pt2wire reads."),
     Rule("opset-version", "tree", "Operator set versions are non-negative and belong to a namespace."),
     Rule("range", "tree", "A symbol's range is not empty, and the symbol has a proper name."),
-    Rule("expression", "tree", "A symbolic expression is in the language that exporters write.",
-    unsafe=True), Rule("expression-sort", "tree", "An integer or float is described by a number, a boolean
-    by a condition."), Rule("symbol", "tree", "A symbol has the same assumptions everywhere, else it would
-    be two symbols."), Rule("undeclared-symbol", "tree", "An unbacked symbol has a range constraint."),
-    Rule("hint", "tree", "The hint of an expression has the expression's type."), Rule("guard", "tree", "A
-    guard is in the small language that exporters write.", unsafe=True), Rule("name", "tree", "A name that
-    torch.fx pastes into source is an identifier.", unsafe=True), Rule("fqn", "tree", "The name of a
-    weight or module cannot end the string it is pasted into.", unsafe=True), Rule("constant-text",
-    "tree", "A string input cannot end the string it is pasted into.", unsafe=True),
-    Rule("duplicate-name", "tree", "A name is defined once in its graph."), Rule("undefined-name", "tree",
-    "A name is defined before it is used."), Rule("wrong-kind", "tree", "A value is used as what it is:
-    tensor, symbolic number, custom object."), Rule("missing-value", "tree", "Each value that is defined
-    has a description: tensor metadata and so on."), Rule("tensor-meta", "tree", "Sizes, strides and
-    offset are sane, dtype, layout and device known."), Rule("argument", "tree", "An argument is of a kind
-    that is allowed at its place."), Rule("argument-name", "tree", "The arguments of an operator have
-    distinct names."), Rule("subgraph", "tree", "Subgraphs of one name are equal, and are called with as
-    many operands as they take."), Rule("depth", "tree", "Subgraphs and dictionaries are not nested
-    without bound."), Rule("target", "tree", "A node calls an operator or a function of the table of
-    symbolic functions.", unsafe=True), Rule("denied-operator", "tree", "A node calls nothing that reaches
-    files, processes or raw memory.", unsafe=True), Rule("symbolic-call", "tree", "A symbolic function
-    takes its number of arguments and gives one number."), Rule("functorch-levels", "tree", "A graph
-    leaves no level behind on the stack of functorch.", unsafe=True), Rule("signature-inputs", "tree",
-    "The signature has one input spec for each graph input, naming it."), Rule("signature-outputs",
-    "tree", "The signature has one output spec for each graph output, naming it."), Rule("duplicate-fqn",
-    "tree", "A weight is the input of a program once."), Rule("mutation-target", "tree", "What an output
-    updates is an input of that kind."), Rule("output-order", "tree", "Outputs that update something come
-    before those that are returned."), Rule("module-calls", "tree", "The module call graph begins with the
-    whole program, and its names exist."), Rule("treespec", "tree", "A treespec is in the language that
-    PyTorch writes.", unsafe=True), Rule("treespec-leaves", "tree", "A treespec has as many leaves as
-    there are values."), Rule("metadata", "tree", "Metadata that PyTorch reads as JSON is JSON."),
-    Rule("payload-missing", "payloads", "Every weight, constant and custom object of the graph has a
-    payload."), Rule("payload-meta", "payloads", "A payload's sizes, strides and offset are sane
-    numbers."), Rule("payload-differs", "payloads", "A payload is described as the graph describes it."),
+    Rule("expression", "tree", "A symbolic expression is in the language that exporters write.", unsafe=True),
+    Rule(
+        "expression-sort", "tree", "An integer or float is described by a number, a boolean by a condition."
+    ),
+    Rule("symbol", "tree", "A symbol has the same assumptions everywhere, else it would be two symbols."),
+    Rule("undeclared-symbol", "tree", "An unbacked symbol has a range constraint."),
+    Rule("hint", "tree", "The hint of an expression has the expression's type."),
+    Rule("guard", "tree", "A guard is in the small language that exporters write.", unsafe=True),
+    Rule("name", "tree", "A name that torch.fx pastes into source is an identifier.", unsafe=True),
+    Rule(
+        "fqn", "tree", "The name of a weight or module cannot end the string it is pasted into.", unsafe=True
+    ),
+    Rule("constant-text", "tree", "A string input cannot end the string it is pasted into.", unsafe=True),
+    Rule("duplicate-name", "tree", "A name is defined once in its graph."),
+    Rule("undefined-name", "tree", "A name is defined before it is used."),
+    Rule("wrong-kind", "tree", "A value is used as what it is: tensor, symbolic number, custom object."),
+    Rule("missing-value", "tree", "Each value that is defined has a description: tensor metadata and so on."),
+    Rule("tensor-meta", "tree", "Sizes, strides and offset are sane, dtype, layout and device known."),
+    Rule("argument", "tree", "An argument is of a kind that is allowed at its place."),
+    Rule("argument-name", "tree", "The arguments of an operator have distinct names."),
+    Rule(
+        "subgraph",
+        "tree",
+        "Subgraphs of one name are equal, and are called with as many operands as they take.",
+    ),
+    Rule("depth", "tree", "Subgraphs and dictionaries are not nested without bound."),
+    Rule(
+        "target",
+        "tree",
+        "A node calls an operator or a function of the table of symbolic functions.",
+        unsafe=True,
+    ),
+    Rule(
+        "denied-operator",
+        "tree",
+        "A node calls nothing that reaches files, processes or raw memory.",
+        unsafe=True,
+    ),
+    Rule("symbolic-call", "tree", "A symbolic function takes its number of arguments and gives one number."),
+    Rule(
+        "functorch-levels", "tree", "A graph leaves no level behind on the stack of functorch.", unsafe=True
+    ),
+    Rule("signature-inputs", "tree", "The signature has one input spec for each graph input, naming it."),
+    Rule("signature-outputs", "tree", "The signature has one output spec for each graph output, naming it."),
+    Rule("duplicate-fqn", "tree", "A weight is the input of a program once."),
+    Rule("mutation-target", "tree", "What an output updates is an input of that kind."),
+    Rule("output-order", "tree", "Outputs that update something come before those that are returned."),
+    Rule("module-calls", "tree", "The module call graph begins with the whole program, and its names exist."),
+    Rule("treespec", "tree", "A treespec is in the language that PyTorch writes.", unsafe=True),
+    Rule("treespec-leaves", "tree", "A treespec has as many leaves as there are values."),
+    Rule("metadata", "tree", "Metadata that PyTorch reads as JSON is JSON."),
+    Rule(
+        "payload-missing", "payloads", "Every weight, constant and custom object of the graph has a payload."
+    ),
+    Rule("payload-meta", "payloads", "A payload's sizes, strides and offset are sane numbers."),
+    Rule("payload-differs", "payloads", "A payload is described as the graph describes it."),
     Rule("payload-kind", "payloads", "A payload is a parameter exactly where the signature says so."),
-    Rule("payload-pickled", "payloads", "A payload is not pickled, since unpickling runs code.",
-    unsafe=True), Rule("payload-record", "payloads", "A payload's record is a plain file name; one record
-    has one dtype."), Rule("unknown-operator", "operators", "An operator is registered in this process."),
+    Rule("payload-pickled", "payloads", "A payload is not pickled, since unpickling runs code.", unsafe=True),
+    Rule("payload-record", "payloads", "A payload's record is a plain file name; one record has one dtype."),
+    Rule("unknown-operator", "operators", "An operator is registered in this process."),
     Rule("operator-arguments", "operators", "The arguments of an operator fit its schema."),
     Rule("operator-returns", "operators", "The outputs of an operator fit its schema."),
     Rule("operators-unchecked", "operators", "Operators can be checked only where torch is installed."),

@@ -10,8 +10,9 @@ from ..errors import DeserializeError
 from ..generated import types
 from ..names import check_fqn, check_identifier, check_text
 from ..treespecs import TreeSpecNode, parse_treespec
-from .graphs import Scope
+from .arguments import argument_names
 from .rules import Findings
+from .scopes import Scope
 
 _SIGNATURE = "graph_module.signature"
 
@@ -76,21 +77,21 @@ def _check_inputs(
         if index < len(graph.inputs):
             given = graph.inputs[index]
             if not _SAME_INPUT[kind](given, value):
-                message = f"expected {_shown(given)} as graph input {index} is, found {_spec_shown(kind,
-                value)}" findings.add("signature-inputs", path, message)
+                found = _spec_shown(kind, value)
+                message = f"expected {_shown(given)} as graph input {index} is, found {found}"
+                findings.add("signature-inputs", path, message)
         if kind in WEIGHTS:
             fqn = getattr(value, WEIGHTS[kind])
+            where = f"{path}.{WEIGHTS[kind]}"
             if (problem := check_fqn(fqn)) is not None:
-                findings.add("fqn", f"{path}.{WEIGHTS[kind]}", f"expected a qualified name, found
-                {fqn[:80]!r}: {problem}")
+                findings.add("fqn", where, f"expected a qualified name, found {fqn[:80]!r}: {problem}")
             if fqn in fqns:
-                findings.add("duplicate-fqn", f"{path}.{WEIGHTS[kind]}", f"expected {fqn!r} once, found it
-                again")
+                findings.add("duplicate-fqn", where, f"expected {fqn[:80]!r} once, found it again")
             fqns.add(fqn)
             if kind in named:
                 named[kind].add(fqn)
         elif kind == "user_input":
-            named[kind].update(_names(value.arg))
+            named[kind].update(argument_names(value.arg))
         elif kind == "constant_input":
             _check_constant(value, path, findings)
 
@@ -126,11 +127,12 @@ def _check_outputs(
             given = graph.outputs[index]
             same = _same_argument(given, value.arg) if kind == "user_output" else _same_name(given, value)
             if not same:
-                message = f"expected {_shown(given)} as graph output {index} is, found {_spec_shown(kind,
-                value)}" findings.add("signature-outputs", path, message)
+                found = _spec_shown(kind, value)
+                message = f"expected {_shown(given)} as graph output {index} is, found {found}"
+                findings.add("signature-outputs", path, message)
         if _ORDER[kind] < last:
-            findings.add("output-order", path, f"expected tokens, then updates, then the rest, found
-            {kind} late")
+            message = f"expected tokens, then updates, then the rest, found {kind} late"
+            findings.add("output-order", path, message)
         last = max(last, _ORDER[kind])
         if kind in TARGETS:
             field, wanted = TARGETS[kind]
@@ -139,14 +141,6 @@ def _check_outputs(
                 what = wanted.replace("_", " ")
                 message = f"expected the name of a {what}, found {target[:80]!r}"
                 findings.add("mutation-target", f"{path}.{field}", message)
-
-
-def _names(argument: types.Argument) -> list[str]:
-    if argument.type in ("as_tensor", "as_custom_obj"):
-        return [argument.value.name]
-    if argument.type in ("as_sym_int", "as_sym_bool", "as_sym_float") and argument.value.type == "as_name":
-        return [argument.value.as_name]
-    return []
 
 
 def _same_name(given: types.Argument, value: Any) -> bool:
@@ -180,13 +174,13 @@ _SAME_INPUT: Mapping[str, Callable[[types.Argument, Any], bool]] = {
     "buffer": _same_name,
     "tensor_constant": _same_name,
     "custom_obj": _same_custom_obj,
-    "token": lambda given, spec: spec.arg.name in _names(given),
+    "token": lambda given, spec: spec.arg.name in argument_names(given),
     "constant_input": _same_constant,
 }
 
 
 def _shown(argument: types.Argument) -> str:
-    names = _names(argument)
+    names = argument_names(argument)
     return f"{argument.type} {names[0][:80]!r}" if names else f"{argument.type} {str(argument.value)[:80]}"
 
 
@@ -211,8 +205,7 @@ def _is_call(spec: TreeSpecNode) -> bool:
             return False
 
 
-# The module call graph
-# ----------------------------------------------------------------------------------------
+# The module call graph -------------------------------------------------------------------
 
 _CALLS = "graph_module.module_call_graph"
 _RETURNED = frozenset({"user_output", "loss_output"})
@@ -229,19 +222,18 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
     """
     entries = module.module_call_graph
     if not entries or entries[0].fqn != "" or entries[0].signature is None:
-        findings.add("module-calls", _CALLS, "expected an entry with a signature for the whole program
-        first")
+        findings.add("module-calls", _CALLS, "expected an entry with a signature for the program first")
     for index, entry in enumerate(entries):
         path = f"{_CALLS}[{index}]"
         if entry.fqn and (problem := check_fqn(entry.fqn)) is not None:
-            findings.add("fqn", f"{path}.fqn", f"expected a qualified name, found {entry.fqn[:80]!r}:
-            {problem}")
+            message = f"expected a qualified name, found {entry.fqn[:80]!r}: {problem}"
+            findings.add("fqn", f"{path}.fqn", message)
         signature = entry.signature
         if signature is None:
             continue
         for field in ("inputs", "outputs"):
             for position, argument in enumerate(getattr(signature, field)):
-                for name in _names(argument):
+                for name in argument_names(argument):
                     if name not in scope.taken:
                         message = f"expected a value of the graph, found {name[:80]!r}"
                         findings.add("module-calls", f"{path}.signature.{field}[{position}]", message)
@@ -271,6 +263,6 @@ def _check_treespec(text: str, leaves: int, path: str, findings: Findings) -> Tr
         findings.add_error("treespec", path, error)
         return None
     if spec.leaf_count != leaves:
-        findings.add("treespec-leaves", path, f"expected {leaves} leaves, one for each value, found
-        {spec.leaf_count}")
+        message = f"expected {leaves} leaves, one for each value, found {spec.leaf_count}"
+        findings.add("treespec-leaves", path, message)
     return spec

@@ -66,8 +66,8 @@ def check_operands(node: types.Node, name: str) -> Iterator[str]:
         count += len(arguments) - operands.rest
     for graph in graphs:
         if len(graph.graph.inputs) != count:
-            yield f"expected {graph.name!r} to take {count} operands, found {len(graph.graph.inputs)}
-            inputs"
+            found = len(graph.graph.inputs)
+            yield f"expected {graph.name!r} to take {count} operands, found {found} inputs"
     outputs = [len(graph.graph.outputs) for graph in graphs]
     if operands.same_outputs and len(set(outputs)) > 1:
         yield f"expected subgraphs with equally many outputs, found {' and '.join(map(str, outputs))}"

@@ -9,8 +9,9 @@ from ..findings import Finding
 from ..generated import types
 from ..guards import check_guard
 from ..names import check_identifier
-from .graphs import ProgramState, check_graph
+from .graphs import check_graphs
 from .rules import Findings
+from .scopes import ProgramState
 from .signatures import check_module_calls, check_signature, constant_names
 from .values import Symbols
 
@@ -33,16 +34,15 @@ def validate_tree(tree: types.ExportedProgram) -> list[Finding]:
         >>> tree.graph_module.graph.nodes[0].target = "os.system"
         >>> for finding in validate_tree(tree):
         ...     print(finding)
-        graph_module.graph.nodes[0].target: expected an operator or a symbolic function, found
-        'os.system', \
-in node 'relu' (os.system) [target]
+        graph_module.graph.nodes[0].target: expected an operator or a symbolic function, \
+found 'os.system', in node 'relu' (os.system) [target]
     """
     findings = Findings()
     _check_versions(tree, findings)
     module = tree.graph_module
     symbols = Symbols(findings, tree.range_constraints)
     program = ProgramState(findings, symbols)
-    scope = check_graph(program, module.graph, "graph_module.graph", constant_names(module.signature))
+    scope = check_graphs(program, module.graph, "graph_module.graph", constant_names(module.signature))
     check_signature(module.graph, module.signature, findings)
     check_module_calls(module, scope, findings)
     _check_module_metadata(module, findings)
@@ -59,16 +59,15 @@ def _check_versions(tree: types.ExportedProgram, findings: Findings) -> None:
     version = tree.schema_version
     found = (version.major, version.minor)
     # A newer minor version only adds: what we do not know of it, the codecs have dropped or refused.
-    if not types.OLDEST_VERSION <= found or version.major != types.SCHEMA_VERSION[0]:
-        oldest, newest = (".".join(map(str, bound)) for bound in (types.OLDEST_VERSION,
-        types.SCHEMA_VERSION)) hint = "Upgrade pt2wire." if version.major > types.SCHEMA_VERSION[0] else
-        None message = f"expected {oldest} to {newest}, found {version.major}.{version.minor}"
+    if found < types.OLDEST_VERSION or version.major != types.SCHEMA_VERSION[0]:
+        oldest, newest = ("{}.{}".format(*bound) for bound in (types.OLDEST_VERSION, types.SCHEMA_VERSION))
+        hint = "Upgrade pt2wire." if version.major > types.SCHEMA_VERSION[0] else None
+        message = f"expected {oldest} to {newest}, found {version.major}.{version.minor}"
         findings.add("schema-version", "schema_version", message, hint)
     for namespace, number in tree.opset_version.items():
         if number < 0 or check_identifier(namespace) is not None:
-            findings.add(
-                "opset-version", "opset_version", f"expected a namespace and its version, found {namespace[:80]!r}: {number}"
-            )
+            message = f"expected a namespace and its version, found {namespace[:80]!r}: {number}"
+            findings.add("opset-version", "opset_version", message)
 
 
 def _check_ranges(tree: types.ExportedProgram, findings: Findings) -> None:

@@ -50,7 +50,9 @@ class Symbols:
         sort, hints = _SORTS[type(number)]
         if (found := sort_of(expression)) != sort:
             self._findings.add(
-                "expression-sort", f"{path}.as_expr.expr_str", f"expected a {sort}, found the {found} {text!r}"
+                "expression-sort",
+                f"{path}.as_expr.expr_str",
+                f"expected a {sort}, found the {found} {text!r}",
             )
         hint = described.hint
         if hint is not None and hint.type not in hints:
@@ -89,8 +91,7 @@ def _shown(assumptions: tuple[tuple[str, bool], ...]) -> str:
 
 
 def check_tensor_meta(
-    meta: types.TensorMeta, path: str, findings: Findings, symbols: Symbols | None, rule: str =
-    "tensor-meta"
+    meta: types.TensorMeta, path: str, findings: Findings, symbols: Symbols | None, rule: str = "tensor-meta"
 ) -> None:
     """Checks the description of a tensor.
 
@@ -103,18 +104,29 @@ def check_tensor_meta(
     """
     sizes, strides = meta.sizes, meta.strides
     if len(sizes) > MAX_DIMENSIONS:
-        findings.add(rule, f"{path}.sizes", f"expected at most {MAX_DIMENSIONS} dimensions, found
-        {len(sizes)}") return
+        findings.add(
+            rule, f"{path}.sizes", f"expected at most {MAX_DIMENSIONS} dimensions, found {len(sizes)}"
+        )
+        return
     if len(sizes) != len(strides):
         findings.add(rule, f"{path}.strides", f"expected {len(sizes)} strides, found {len(strides)}")
     large = False
-    for numbers, field in ((sizes, "sizes"), (strides, "strides"), ((meta.storage_offset,),
-        "storage_offset")): for index, number in enumerate(numbers): if number.type == "as_int": value =
-        number.as_int if 0 <= value < _LARGE: continue large = True if value < 0: where =
-        f"{path}.{field}" if field == "storage_offset" else f"{path}.{field}[{index}]" findings.add(rule,
-        where, f"expected a number from 0 up, found {value}") else: where = f"{path}.{field}" if field ==
-        "storage_offset" else f"{path}.{field}[{index}]" if symbols is None: findings.add(rule, where,
-        "expected a number, found an expression") else: symbols.check(number, where)
+    offset = (meta.storage_offset,)
+    for numbers, field in ((sizes, "sizes"), (strides, "strides"), (offset, "storage_offset")):
+        for index, number in enumerate(numbers):
+            value = number.as_int if number.type == "as_int" else None
+            if value is not None and 0 <= value < _LARGE:
+                continue
+            where = f"{path}.{field}" if numbers is offset else f"{path}.{field}[{index}]"
+            if value is None:
+                if symbols is None:
+                    findings.add(rule, where, "expected a number, found an expression")
+                else:
+                    symbols.check(number, where)
+            elif value < 0:
+                findings.add(rule, where, f"expected a number from 0 up, found {value}")
+            else:
+                large = True
     if large and (extent := _extent(meta)) > MAX_BYTES:
         findings.add(rule, path, f"expected a tensor of at most 2**63 - 1 bytes, found {extent}")
     if meta.dtype == types.ScalarType.UNKNOWN:

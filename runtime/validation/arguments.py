@@ -1,0 +1,188 @@
+"""Arguments, by member: what each uses as an argument, and what it defines as a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from ..generated import types
+from ..names import check_identifier
+from ..operators import TargetKind
+from .scopes import Pending, Problem, Scope
+from .values import device_problem
+
+#: Nesting of subgraphs, and of dictionaries. Thrift stops at 12 nested subgraphs.
+MAX_DEPTH: Final = 32
+
+
+def check_argument(scope: Scope, argument: types.Argument) -> None:
+    """Checks an argument that is used at where the scope is."""
+    _USES[argument.type](scope, argument.value)
+
+
+def _nothing(scope: Scope, value: Any) -> None:
+    pass
+
+
+def _tensor(scope: Scope, value: types.TensorArgument) -> None:
+    scope.use(value.name, "tensor")
+
+
+def _tensors(scope: Scope, value: list[types.TensorArgument]) -> None:
+    for tensor in value:
+        scope.use(tensor.name, "tensor")
+
+
+def _nested_tensors(scope: Scope, value: list[list[types.TensorArgument]]) -> None:
+    for tensors in value:
+        _tensors(scope, tensors)
+
+
+def _optional_tensor(scope: Scope, value: types.OptionalTensorArgument) -> None:
+    if value.type == "as_tensor":
+        scope.use(value.as_tensor.name, "tensor")
+
+
+def _optional_tensors(scope: Scope, value: list[types.OptionalTensorArgument]) -> None:
+    for tensor in value:
+        _optional_tensor(scope, tensor)
+
+
+def _symbolic(kind: str) -> Callable[[Scope, Any], None]:
+    def use(scope: Scope, value: Any) -> None:
+        if value.type == "as_name":
+            scope.use(value.as_name, kind)
+
+    return use
+
+
+def _symbolics(kind: str) -> Callable[[Scope, Any], None]:
+    def use(scope: Scope, value: list[Any]) -> None:
+        for number in value:
+            if number.type == "as_name":
+                scope.use(number.as_name, kind)
+
+    return use
+
+
+def _custom_obj(scope: Scope, value: types.CustomObjArgument) -> None:
+    if value.name in scope.kinds:
+        scope.use(value.name, "custom_obj")
+    elif scope.check_name(value.name):
+        scope.program.custom_objects.add(value.name)
+
+
+def _operator(scope: Scope, value: str) -> None:
+    target, problem = scope.program.target(value)
+    if problem is None and target is not None and target.kind in (TargetKind.SYMBOLIC, TargetKind.FUNCTORCH):
+        problem = Problem("target", f"expected an operator, found {value[:80]!r}")
+    if problem is not None:
+        scope.add(*problem)
+
+
+def _graph(scope: Scope, value: types.GraphArgument) -> None:
+    scope.check_name(value.name, ".as_graph.name")
+    known = scope.subgraphs.setdefault(value.name, value.graph)
+    if known is not value.graph:
+        if known != value.graph:
+            scope.add("subgraph", f"expected one graph named {value.name[:80]!r}, found two that differ")
+    elif scope.depth == MAX_DEPTH:
+        scope.add("depth", f"expected at most {MAX_DEPTH} nested subgraphs, found more")
+    else:
+        pending = Pending(value.graph, f"{scope.place()}.as_graph.graph", scope.depth + 1)
+        scope.program.pending.append(pending)
+
+
+def _dictionary(scope: Scope, value: dict[str, types.Argument]) -> None:
+    place = scope.at
+    if place.count("as_string_to_argument") == MAX_DEPTH:
+        scope.add("depth", f"expected at most {MAX_DEPTH} nested dictionaries, found more")
+        return
+    for key, argument in value.items():
+        scope.at = (*place, "as_string_to_argument", key[:80])
+        check_argument(scope, argument)
+    scope.at = place
+
+
+def _device(scope: Scope, value: types.Device) -> None:
+    if (problem := device_problem(value)) is not None:
+        scope.add("argument", problem)
+
+
+def _enum(scope: Scope, value: types.ScalarType | types.MemoryFormat | types.Layout) -> None:
+    if value == 0:
+        scope.add("argument", f"expected a known {type(value).__name__}, found 0")
+
+
+_USES: Mapping[str, Callable[[Scope, Any], None]] = {
+    "as_none": _nothing,
+    "as_tensor": _tensor,
+    "as_tensors": _tensors,
+    "as_int": _nothing,
+    "as_ints": _nothing,
+    "as_float": _nothing,
+    "as_floats": _nothing,
+    "as_string": _nothing,
+    "as_strings": _nothing,
+    "as_sym_int": _symbolic("sym_int"),
+    "as_sym_ints": _symbolics("sym_int"),
+    "as_scalar_type": _enum,
+    "as_memory_format": _enum,
+    "as_layout": _enum,
+    "as_device": _device,
+    "as_bool": _nothing,
+    "as_bools": _nothing,
+    "as_sym_bool": _symbolic("sym_bool"),
+    "as_sym_bools": _symbolics("sym_bool"),
+    "as_graph": _graph,
+    "as_optional_tensors": _optional_tensors,
+    "as_custom_obj": _custom_obj,
+    "as_operator": _operator,
+    "as_sym_float": _symbolic("sym_float"),
+    "as_sym_floats": _symbolics("sym_float"),
+    "as_optional_tensor": _optional_tensor,
+    "as_complex": _nothing,
+    "as_nested_tensors": _nested_tensors,
+    "as_int_lists": _nothing,
+    "as_string_to_argument": _dictionary,
+    "as_float_lists": _nothing,
+}
+
+
+# As results and graph inputs ---------------------------------------------------------------
+
+Defines = Callable[[Any], Iterable[tuple[str, str]]]
+
+
+def _defines_symbolic(kind: str) -> Defines:
+    def names(value: Any) -> Iterable[tuple[str, str]]:
+        # A result that is a plain number has no name; the empty one is refused.
+        return ((value.as_name if value.type == "as_name" else "", kind),)
+
+    return names
+
+
+#: Members that define values, with the names and kinds of these.
+DEFINES: Mapping[str, Defines] = {
+    "as_tensor": lambda value: ((value.name, "tensor"),),
+    "as_tensors": lambda value: [(tensor.name, "tensor") for tensor in value],
+    "as_sym_int": _defines_symbolic("sym_int"),
+    "as_sym_bool": _defines_symbolic("sym_bool"),
+    "as_sym_float": _defines_symbolic("sym_float"),
+    "as_custom_obj": lambda value: ((value.name, "custom_obj"),),
+}
+
+
+def argument_names(argument: types.Argument) -> list[str]:
+    """The names of the value that an argument is; none for a constant and for a list."""
+    if argument.type not in DEFINES or argument.type == "as_tensors":
+        return []
+    return [name for name, _ in DEFINES[argument.type](argument.value) if name]
+
+
+def is_known_name(scope: Scope, name: str) -> bool:
+    """Whether the name of an argument of a node is fine; torch.fx writes keyword arguments as they are."""
+    known = scope.program.argument_names
+    if name not in known and check_identifier(name) is None:
+        known.add(name)
+    return name in known

@@ -1,0 +1,166 @@
+"""What is known while graphs are checked: the names of one graph so far, and what all graphs share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..generated import types
+from ..names import check_identifier
+from ..operators import HIGHER_ORDER, Target, TargetKind, parse_target, refusal
+from .rules import Findings
+from .values import Symbols
+
+#: The kinds of values, with the field of `Graph` that describes each.
+KINDS: Mapping[str, str] = {
+    "tensor": "tensor_values",
+    "sym_int": "sym_int_values",
+    "sym_bool": "sym_bool_values",
+    "sym_float": "sym_float_values",
+    "custom_obj": "custom_obj_values",
+}
+
+
+class Problem(NamedTuple):
+    """What is wrong with something, before it is known where that is."""
+
+    rule: str
+    message: str
+
+
+class Pending(NamedTuple):
+    """A subgraph that is still to be checked."""
+
+    graph: types.Graph
+    path: str
+    depth: int
+
+
+class ProgramState:
+    """What the graphs of one program share.
+
+    Attributes:
+        findings: What is wrong so far.
+        symbols: The program's symbols.
+        argument_names: Names of arguments that were checked; the empty one stands for a positional argument.
+        custom_objects: Names of custom objects that are no value of a graph, so constants of the archive.
+        pending: Subgraphs that are still to be checked; a list rather than recursion, since a file decides
+            how deep they nest.
+    """
+
+    def __init__(self, findings: Findings, symbols: Symbols) -> None:
+        self.findings = findings
+        self.symbols = symbols
+        self.argument_names: set[str] = {""}
+        self.custom_objects: set[str] = set()
+        self.pending: list[Pending] = []
+        self._targets: dict[str, tuple[Target | None, Problem | None]] = {}
+
+    def target(self, text: str) -> tuple[Target | None, Problem | None]:
+        """A target taken apart, and what is wrong with it."""
+        known = self._targets.get(text)
+        if known is None:
+            parsed = parse_target(text)
+            known = self._targets[text] = (parsed, _problem(text, parsed))
+        return known
+
+
+def _problem(text: str, target: Target | None) -> Problem | None:
+    if target is None:
+        return Problem("target", f"expected an operator or a symbolic function, found {text[:80]!r}")
+    if (reason := refusal(target)) is not None:
+        return Problem("denied-operator", f"expected an operator that is permitted, found {text}: {reason}")
+    if target.kind is TargetKind.HIGHER_ORDER and target.name not in HIGHER_ORDER:
+        return Problem("target", f"expected a supported higher-order operator, found {target.name[:80]!r}")
+    if target.kind is TargetKind.EXTENSION:
+        return Problem("target", f"expected an operator, found the extension {text[:80]!r}")
+    return None
+
+
+class Scope:
+    """One graph while it is checked.
+
+    Attributes:
+        kinds: The kind of each value defined so far.
+        taken: Names of values and nodes so far. In torch.fx they share one space of names.
+        subgraphs: Subgraphs by name. In torch.fx they are attributes of the graph's module.
+        levels: Levels on the stack of functorch that were opened and not closed.
+        node: The node that is being checked; None for inputs and outputs.
+        at: Where we are in the graph. A path is spelled out only for a finding.
+    """
+
+    __slots__ = (
+        "at",
+        "depth",
+        "findings",
+        "graph",
+        "kinds",
+        "levels",
+        "node",
+        "path",
+        "program",
+        "subgraphs",
+        "taken",
+    )
+
+    def __init__(self, program: ProgramState, graph: types.Graph, path: str, depth: int) -> None:
+        self.program = program
+        self.findings = program.findings
+        self.graph = graph
+        self.path = path
+        self.depth = depth
+        self.kinds: dict[str, str] = {}
+        self.taken: set[str] = set()
+        self.subgraphs: dict[str, types.Graph] = {}
+        self.levels = 0
+        self.node: types.Node | None = None
+        self.at: tuple[str | int, ...] = ()
+
+    def place(self) -> str:
+        """The path of where we are."""
+        pieces = (f"[{piece}]" if isinstance(piece, int) else f".{piece}" for piece in self.at)
+        return self.path + "".join(pieces)
+
+    def add(self, rule: str, message: str, suffix: str = "") -> None:
+        """Adds a finding at where we are."""
+        if self.node is not None:
+            message = f"{message}, in node {self.node.name or '(unnamed)'!r} ({self.node.target[:80]})"
+        self.findings.add(rule, self.place() + suffix, message)
+
+    def check_name(self, name: str, suffix: str = "") -> bool:
+        """Whether a name is an identifier; adds a finding where not."""
+        problem = check_identifier(name)
+        if problem is not None:
+            self.add("name", f"expected an identifier, found {name[:80]!r}: {problem}", suffix)
+        return problem is None
+
+    def use(self, name: str, kind: str) -> None:
+        """A value is used as a kind."""
+        found = self.kinds.get(name)
+        if found == kind:
+            return
+        if found is None:
+            self.add("undefined-name", f"expected a value that is defined before, found {name[:80]!r}")
+        else:
+            self.add("wrong-kind", f"expected a {kind}, found {name!r}, which is a {found}")
+
+    def define(self, name: str, kind: str, own: bool = False) -> None:
+        """A value is defined.
+
+        Args:
+            name: Its name.
+            kind: Its kind.
+            own: Whether the node that defines it has that name too, as its one result.
+        """
+        if not own:
+            self.take(name)
+        self.check_name(name)
+        if name not in getattr(self.graph, KINDS[kind]):
+            self.add("missing-value", f"expected {name[:80]!r} in {KINDS[kind]}, found nothing")
+        self.kinds[name] = kind
+
+    def take(self, name: str) -> None:
+        """A name is given to a value or a node."""
+        if name in self.taken:
+            self.add("duplicate-name", f"expected a name that is defined once, found {name[:80]!r} again")
+        self.taken.add(name)

@@ -5,7 +5,8 @@ Structure needs no torch: `validate_tree`, `validate_payloads`. Operators do: `v
 
 from __future__ import annotations
 
+from .payloads import validate_payloads
 from .rules import RULES, Rule
 from .trees import validate_tree
 
-__all__ = ["RULES", "Rule", "validate_tree"]
+__all__ = ["RULES", "Rule", "validate_payloads", "validate_tree"]

@@ -1,0 +1,127 @@
+"""The check of payload configs: what an archive says of weights and constants, against the graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..archive.extents import check_one_dtype, tensor_extent
+from ..errors import DeserializeError
+from ..findings import Finding
+from ..generated import types
+from .rules import Findings
+from .signatures import WEIGHTS
+
+_RECORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
+
+
+def validate_payloads(
+    tree: types.ExportedProgram, weights: types.PayloadConfig, constants: types.PayloadConfig
+) -> list[Finding]:
+    """Checks the payload configs of a program; needs no torch.
+
+    Args:
+        tree: The program, in which `validate_tree` found nothing.
+        weights: Which parameters and persistent buffers lie in which payloads.
+        constants: Which constants, non-persistent buffers and custom objects lie in which payloads.
+
+    Returns:
+        What is wrong. Whether payloads are long enough is checked when they are read.
+
+    Example:
+        >>> from pt2wire.generated import PayloadConfig
+        >>> import pt2wire, torch
+        >>> tree = pt2wire.to_tree(torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),)))
+        >>> for finding in validate_payloads(tree, PayloadConfig({}), PayloadConfig({})):
+        ...     print(finding.message)
+        expected a payload for 'weight', found none
+        expected a payload for 'bias', found none
+    """
+    findings = Findings()
+    for field, config in (("weights", weights), ("constants", constants)):
+        for fqn, payload in config.config.items():
+            _check_payload(payload, weights, f"{field}[{fqn[:80]!r}]", findings)
+        try:
+            check_one_dtype(config, field)
+        except DeserializeError as error:
+            findings.add("payload-record", field, error.message)
+    for fqn in weights.config.keys() & constants.config.keys():
+        findings.add("payload-record", f"constants[{fqn[:80]!r}]", "expected a name that no weight has")
+    _check_signature(tree, weights, constants, findings)
+    for name, path in _loose_objects(tree.graph_module.graph, "graph_module.graph"):
+        if name not in constants.config:
+            findings.add("payload-missing", path, f"expected a payload for {name[:80]!r}, found none")
+    return findings.found
+
+
+def _check_payload(
+    payload: types.PayloadMeta, weights: types.PayloadConfig, path: str, findings: Findings
+) -> None:
+    if not _RECORD.fullmatch(payload.path_name):
+        message = f"expected a plain file name, found {payload.path_name[:80]!r}"
+        findings.add("payload-record", f"{path}.path_name", message)
+    if payload.use_pickle:
+        findings.add("payload-pickled", path, "expected the bytes of a tensor, found a pickled object")
+    elif payload.tensor_meta is None:
+        findings.add("payload-meta", path, "expected metadata of a tensor, found none")
+    else:
+        try:
+            tensor_extent(payload.tensor_meta, path)
+        except DeserializeError as error:
+            findings.add("payload-meta", f"{path}.tensor_meta", error.message)
+    if payload.alias_of is not None and payload.alias_of not in weights.config:
+        message = f"expected the name of a weight, found {payload.alias_of[:80]!r}"
+        findings.add("payload-missing", f"{path}.alias_of", message)
+
+
+def _check_signature(
+    tree: types.ExportedProgram,
+    weights: types.PayloadConfig,
+    constants: types.PayloadConfig,
+    findings: Findings,
+) -> None:
+    values = tree.graph_module.graph.tensor_values
+    for index, spec in enumerate(tree.graph_module.signature.input_specs):
+        if spec.type not in WEIGHTS:
+            continue
+        path = f"graph_module.signature.input_specs[{index}].{spec.type}"
+        fqn = getattr(spec.value, WEIGHTS[spec.type])
+        payload = weights.config.get(fqn) or constants.config.get(fqn)
+        if payload is None:
+            findings.add("payload-missing", path, f"expected a payload for {fqn[:80]!r}, found none")
+            continue
+        if payload.is_param != (spec.type == "parameter"):
+            found = "a parameter" if payload.is_param else "no parameter"
+            findings.add("payload-kind", path, f"expected the payload of a {spec.type}, found {found}")
+        meta = values.get(spec.value.arg.name)
+        if meta is None or payload.tensor_meta is None or payload.use_pickle:
+            continue
+        for field in ("dtype", "sizes"):
+            expected, found = getattr(meta, field), getattr(payload.tensor_meta, field)
+            if expected != found:
+                message = f"expected {field} {_shown(expected)} as in the graph, found {_shown(found)}"
+                findings.add("payload-differs", path, message)
+
+
+def _shown(value: types.ScalarType | list[types.SymInt]) -> str:
+    if isinstance(value, types.ScalarType):
+        return value.name
+    numbers = (str(number.as_int) if number.type == "as_int" else number.as_expr.expr_str for number in value)
+    return f"[{', '.join(numbers)}]"[:80]
+
+
+def _loose_objects(graph: types.Graph, path: str) -> Iterator[tuple[str, str]]:
+    # Custom objects that nodes name directly. Objects that are inputs are checked with the signature.
+    pending = [(graph, path)]
+    while pending:
+        graph, path = pending.pop()
+        for index, node in enumerate(graph.nodes):
+            for position, named in enumerate(node.inputs):
+                argument = named.arg
+                if argument.type not in ("as_custom_obj", "as_graph"):
+                    continue
+                place = f"{path}.nodes[{index}].inputs[{position}].arg"
+                if argument.type == "as_graph":
+                    pending.append((argument.as_graph.graph, f"{place}.as_graph.graph"))
+                elif argument.as_custom_obj.name not in graph.custom_obj_values:
+                    yield argument.as_custom_obj.name, place

@@ -12,7 +12,7 @@ enddeclare endfor endforeach endif endswitch endwhile ensure enum except excepti
 finally float for foreach from function global goto i16 i32 i64 i8 if implements import in include inline
 instanceof interface is java_package lambda list map module namespace native new next nil not oneway
 optional or package pass perl_package php_namespace print private protected public py_module raise redo
-reference register required rescue retry return ruby_namespace self senum service set sizeof slist
+register required rescue retry return ruby_namespace self senum service set sizeof slist
 smalltalk_category smalltalk_prefix static string struct super switch synchronized then this throw throws
 transient true try typedef undef union unless unsigned until use uuid var virtual void volatile when while
 with xor xsd_all xsd_attrs xsd_namespace xsd_nillable xsd_optional yield

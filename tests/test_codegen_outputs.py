@@ -1,0 +1,230 @@
+"""generated/ is what the compiler writes, and any difference is found, with the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pt2wire.codegen.cli import main
+from pt2wire.codegen.outputs import compare_tree, render_all
+from pt2wire.codegen.render import MARK
+from pt2wire.codegen.resolve import load_schema
+
+from .helpers.schemas import ROOT, SCHEMA
+
+GENERATED = ROOT / "generated"
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, bytes]:
+    return render_all(load_schema(SCHEMA), SCHEMA.read_bytes())
+
+
+@pytest.fixture
+def tree(tmp_path: Path, files: dict[str, bytes]) -> Path:
+    """A source tree with only a schema and what is generated from it."""
+    (tmp_path / "schema.yaml").write_bytes(SCHEMA.read_bytes())
+    for path, content in files.items():
+        (tmp_path / "generated" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "generated" / path).write_bytes(content)
+    return tmp_path
+
+
+def run(command: str, tree: Path) -> int:
+    return main([command, "--schema", str(tree / "schema.yaml")])
+
+
+def test_what_is_committed_is_what_generate_writes() -> None:
+    assert run("check", ROOT) == 0
+
+
+def test_all_bindings_are_there(files: dict[str, bytes]) -> None:
+    expected = {
+        "schema.yaml",
+        "schema.json",
+        "schema.thrift",
+        "types.py",
+        "__init__.py",
+        "include/pt2wire/schema.h",
+    }
+    assert expected <= set(files)
+
+
+def test_the_copy_of_the_schema_is_equal_byte_for_byte(files: dict[str, bytes]) -> None:
+    assert files["schema.yaml"] == SCHEMA.read_bytes()
+
+
+def test_every_file_says_that_it_is_generated(files: dict[str, bytes]) -> None:
+    digest = load_schema(SCHEMA).digest
+    for path, content in files.items():
+        if path in ("schema.yaml", "schema.json"):
+            continue
+        head = content.decode().splitlines()[:6]
+        text = "\n".join(head)
+        for expected in (
+            MARK,
+            "do not edit",
+            "pt2wire schema generate",
+            "Schema 8.20, revision 1",
+            digest[:16],
+        ):
+            assert expected in text, path
+        assert str(ROOT) not in content.decode(), path
+
+
+def test_output_does_not_depend_on_process_or_place(tmp_path: Path, files: dict[str, bytes]) -> None:
+    shutil.copy(SCHEMA, tmp_path / "schema.yaml")
+    for seed in ("1", "2"):
+        out = tmp_path / seed
+        command = [sys.executable, "-m", "pt2wire.codegen", "generate", "--out", str(out)]
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C", "PYTHONUTF8": "0"}
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
+        assert compare_tree(files, out) == []
+
+
+def test_layout_and_comments_of_the_yaml_do_not_change_the_digest(tmp_path: Path) -> None:
+    text = SCHEMA.read_text()
+    path = tmp_path / "schema.yaml"
+    path.write_text("# Another comment.\n\n" + text.replace("\nlog:", "\n\n\nlog:"))
+    assert load_schema(path).digest == load_schema(SCHEMA).digest
+    path.write_text(text.replace("revision: 1\n", "revision: 2\n", 1))
+    assert load_schema(path).digest != load_schema(SCHEMA).digest
+
+
+def test_the_compiler_runs_without_torch_and_without_the_generated_code(tree: Path) -> None:
+    blocked = "('torch', 'sympy', 'thrift', 'pt2wire.generated', 'pt2wire.programs')"
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({blocked}))\n"
+        "from pt2wire.codegen.cli import main\n"
+        f"sys.exit(main(['check', '--schema', {str(tree / 'schema.yaml')!r}]))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_generate_then_check_is_fine_and_generate_again_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, bytes]
+) -> None:
+    shutil.copy(SCHEMA, tmp_path / "schema.yaml")
+    assert run("generate", tmp_path) == 0
+    assert f"{len(files)} of {len(files)} files changed in" in capsys.readouterr().out
+    times = {path: (tmp_path / "generated" / path).stat().st_mtime_ns for path in files}
+    assert run("check", tmp_path) == 0
+    assert "is up to date with" in capsys.readouterr().out
+    assert run("generate", tmp_path) == 0
+    assert capsys.readouterr().out == f"0 of {len(files)} files changed in {tmp_path / 'generated'}\n"
+    assert times == {path: (tmp_path / "generated" / path).stat().st_mtime_ns for path in files}
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_one_byte_edit_anywhere_is_found(tree: Path, files: dict[str, bytes], data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(sorted(files)))
+    content = files[path]
+    offset = data.draw(st.integers(0, len(content) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != content[offset]))
+    target = tree / "generated" / path
+    target.write_bytes(content[:offset] + bytes([byte]) + content[offset + 1 :])
+    try:
+        (difference,) = compare_tree(files, tree / "generated")
+        assert (difference.path, difference.state) == (path, "stale")
+        assert difference.diff
+    finally:
+        target.write_bytes(content)
+
+
+@pytest.mark.parametrize("junk", [b"\xff", b"# edited\n", b""], ids=["binary", "text", "cut"])
+def test_check_fails_on_an_edit_and_prints_the_diff_and_the_command(
+    tree: Path, capsys: pytest.CaptureFixture[str], junk: bytes
+) -> None:
+    target = tree / "generated/types.py"
+    content = target.read_bytes()
+    target.write_bytes(content + junk if junk else content[:-1])
+    assert run("check", tree) == 1
+    out = capsys.readouterr().out
+    assert f"{target}: stale" in out
+    shown = {
+        b"\xff": f"differs from byte {len(content)} on",
+        b"# edited\n": "-# edited",
+        b"": "differs from byte",
+    }
+    assert shown[junk] in out
+    assert out.endswith(f"Run: pt2wire schema generate --schema {tree / 'schema.yaml'}\n")
+    assert run("generate", tree) == 0
+    assert run("check", tree) == 0
+    assert target.read_bytes() == content
+
+
+def test_check_finds_a_missing_file(
+    tree: Path, files: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in files:
+        (tree / "generated" / path).unlink()
+        assert run("check", tree) == 1
+        assert f"{path}: missing: generate writes it" in capsys.readouterr().out
+        (tree / "generated" / path).write_bytes(files[path])
+
+
+def test_check_finds_a_missing_folder(tmp_path: Path, files: dict[str, bytes]) -> None:
+    differences = compare_tree(files, tmp_path / "none")
+    assert [(difference.path, difference.state) for difference in differences] == [
+        (path, "missing") for path in files
+    ]
+
+
+def test_an_orphan_is_found_and_removed_only_if_it_was_generated(tree: Path, files: dict[str, bytes]) -> None:
+    generated, foreign = tree / "generated/old.py", tree / "generated/include/notes.txt"
+    generated.write_text(f"# {MARK}: do not edit.\n")
+    foreign.write_text("mine\n")
+    cache = tree / "generated/__pycache__/types.cpython-311.pyc"
+    cache.parent.mkdir()
+    cache.write_bytes(b"")
+    differences = compare_tree(files, tree / "generated")
+    assert [(d.path, d.state) for d in differences] == [("include/notes.txt", "orphan"), ("old.py", "orphan")]
+    assert run("check", tree) == 1
+    assert run("generate", tree) == 0
+    assert not generated.exists()
+    assert foreign.exists()
+    assert run("check", tree) == 1
+
+
+def test_check_prints_annotations_for_github(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree / "generated/types.py").unlink()
+    assert main(["check", "--schema", str(tree / "schema.yaml"), "--format", "github"]) == 1
+    assert capsys.readouterr().out.startswith(f"::error file={tree / 'generated/types.py'}::missing: ")
+
+
+def test_an_edit_of_the_schema_is_found_in_every_binding(tree: Path, files: dict[str, bytes]) -> None:
+    path = tree / "schema.yaml"
+    path.write_text(path.read_text().replace("doc: Real part.", "doc: The real part."))
+    changed = render_all(load_schema(path), path.read_bytes())
+    stale = {difference.path for difference in compare_tree(changed, tree / "generated")}
+    assert {"schema.yaml", "schema.json", "schema.thrift", "types.py", "include/pt2wire/schema.h"} <= stale
+    for name in ("schema.thrift", "types.py", "include/pt2wire/schema.h"):
+        assert b"The real part." in changed[name], name
+
+
+def test_generate_into_a_place_that_cannot_be_written_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    assert main(["generate", "--schema", str(SCHEMA), "--out", str(blocker)]) == 2
+    assert str(blocker) in capsys.readouterr().err
+
+
+def test_the_schema_of_the_working_directory_is_taken_before_that_of_the_source_tree(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tree)
+    (tree / "generated/types.py").unlink()
+    assert main(["check"]) == 1
+    capsys.readouterr()
+    monkeypatch.chdir(tree / "generated/include")
+    assert main(["check"]) == 0
+    assert str(SCHEMA) in capsys.readouterr().out

@@ -1,0 +1,273 @@
+"""The generated IDL compiles as it is with Apache's compiler, and says what schema.yaml says."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pt2wire.codegen import thrift, words
+from pt2wire.codegen.model import Field, Kind, ListType, NamedType, Position, Schema, TypeDef, Version
+from pt2wire.codegen.order import by_value_cycles, by_value_order
+from pt2wire.codegen.resolve import load_schema
+
+from .helpers.schemas import SCHEMA, indented, spelled
+
+needs_compiler = pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
+
+
+@pytest.fixture(scope="module")
+def schema() -> Schema:
+    return load_schema(SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def idl(schema: Schema, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("idl") / "schema.thrift"
+    path.write_text(thrift.outputs(schema)["schema.thrift"])
+    return path
+
+
+def compile_idl(path: Path, language: str) -> Path:
+    """Generates code beside the IDL, in the folder returned; fails on anything the compiler says."""
+    out = path.parent / f"{path.stem}-{language}"
+    out.mkdir(exist_ok=True)
+    command = ["thrift", "-strict", "--gen", language, "-out", str(out), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return out
+
+
+@needs_compiler
+@pytest.mark.parametrize("language", ["cpp", "py", "java", "go", "rs", "js", "netstd", "json"])
+def test_the_idl_compiles_for(idl: Path, language: str) -> None:
+    files = [path for path in compile_idl(idl, language).rglob("*") if path.is_file()]
+    assert any("ExportedProgram" in path.read_text() for path in files)
+
+
+@needs_compiler
+def test_the_generated_cpp_compiles(idl: Path) -> None:
+    source = compile_idl(idl, "cpp") / "schema_types.cpp"
+    command = ["g++", "-std=c++17", "-O0", "-c", "-o", str(idl.parent / "schema_types.o"), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def ttypes(idl: Path) -> Iterator[ModuleType]:
+    """The module that Apache's compiler generates for Python."""
+    if shutil.which("thrift") is None:
+        pytest.skip("needs Apache's thrift compiler")
+    folder = str(compile_idl(idl, "py"))
+    sys.path.insert(0, folder)
+    try:
+        yield importlib.import_module("pt2wire_idl.ttypes")
+    finally:
+        sys.path.remove(folder)
+        for name in [name for name in sys.modules if name.split(".")[0] == "pt2wire_idl"]:
+            del sys.modules[name]
+
+
+def test_the_generated_python_has_every_id_name_and_default(ttypes: ModuleType, schema: Schema) -> None:
+    for definition in schema.types.values():
+        cls = getattr(ttypes, definition.name)
+        if definition.kind is Kind.ENUM:
+            assert {v.name: v.value for v in definition.values} == cls._NAMES_TO_VALUES
+            continue
+        specs = {spec[0]: spec for spec in cls.thrift_spec if spec is not None}
+        assert {field.id: field.name for field in definition.fields} == {
+            key: spec[2] for key, spec in specs.items()
+        }
+        for field in definition.fields:
+            default = specs[field.id][4]
+            value = None if field.default is None else field.default.value
+            if isinstance(value, tuple):
+                value = [] if isinstance(field.type, ListType) else {}
+            assert default == value, f"{definition.name}.{field.name}"
+
+
+def test_the_generated_python_has_the_constants(ttypes: ModuleType, schema: Schema) -> None:
+    constants = importlib.import_module("pt2wire_idl.constants")
+    assert (schema.version.major, schema.version.minor) == (constants.VERSION_MAJOR, constants.VERSION_MINOR)
+    assert (constants.OLDEST_VERSION_MAJOR, constants.OLDEST_VERSION_MINOR) == (8, 2)
+    assert (schema.revision, schema.treespec_version) == (constants.REVISION, constants.TREESPEC_VERSION)
+
+
+@needs_compiler
+def test_docs_arrive_as_doc_comments(idl: Path, schema: Schema) -> None:
+    plain = json.loads((compile_idl(idl, "json") / "schema.json").read_text())
+    docs = {}
+    for item in (*plain["structs"], *plain["enums"]):
+        docs[item["name"]] = item["doc"]
+        for member in item.get("fields", item.get("members", [])):
+            docs[f"{item['name']}.{member['name']}"] = member["doc"]
+    for definition in schema.types.values():
+        for item in (definition, *definition.fields, *definition.values):
+            name = definition.name if item is definition else f"{definition.name}.{item.name}"
+            assert " ".join(docs[name].split()) == item.doc, name
+
+
+@needs_compiler
+def test_the_audit_finds_no_change_against_itself_and_one_against_a_changed_id(
+    idl: Path, tmp_path: Path
+) -> None:
+    def audit(new: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["thrift", "--audit", str(idl), str(new)], capture_output=True, text=True)
+
+    assert audit(idl).returncode == 0
+    changed = tmp_path / "schema.thrift"
+    changed.write_text(idl.read_text().replace("10: string expr_str;", "11: string expr_str;"))
+    assert audit(changed).returncode != 0
+
+
+@needs_compiler
+def test_every_kind_of_default_compiles(tmp_path: Path) -> None:
+    types = """\
+E:
+  kind: enum
+  since: "8.2"
+  doc: E.
+  values:
+    ZERO: {value: 0, doc: Z.}
+    ONE: {value: 1, doc: O.}
+A:
+  kind: struct
+  since: "8.2"
+  doc: A.
+  fields:
+    b: {id: 1, type: bool, default: true, doc: D.}
+    i: {id: 2, type: i64, default: -5, doc: D.}
+    d: {id: 3, type: double, default: 1e300, doc: D.}
+    s: {id: 4, type: string, default: 'say "a" \\ b', doc: D.}
+    y: {id: 5, type: binary, default: "", doc: D.}
+    l: {id: 6, type: list<list<E>>, default: [], doc: D.}
+    m: {id: 7, type: "map<string, list<E>>", default: {}, doc: D.}
+    e: {id: 8, type: E, default: ONE, doc: D.}
+    o: {id: 9, type: optional E, default: null, doc: D.}
+"""
+    (tmp_path / "sample.yaml").write_text(indented(types))
+    sample = load_schema(tmp_path / "sample.yaml")
+    (tmp_path / "sample.thrift").write_text(thrift.outputs(sample)["schema.thrift"])
+    compile_idl(tmp_path / "sample.thrift", "cpp")
+    plain = json.loads((compile_idl(tmp_path / "sample.thrift", "json") / "sample.json").read_text())
+    (struct,) = plain["structs"]
+    defaults = {field["name"]: field.get("default") for field in struct["fields"]}
+    assert defaults == {
+        "b": 1,
+        "i": -5,
+        "d": 1e300,
+        "s": 'say "a" \\ b',
+        "y": "",
+        "l": [],
+        "m": {},
+        "e": 1,
+        "o": None,
+    }
+
+
+@needs_compiler
+def test_the_table_of_words_is_what_the_compiler_refuses(tmp_path: Path) -> None:
+    def refused(word: str) -> bool:
+        path = tmp_path / "word.thrift"
+        path.write_text(f"struct S {{\n  1: i64 {word};\n}}\n")
+        command = ["thrift", "-nowarn", "--gen", "json", "-o", str(tmp_path), str(path)]
+        return subprocess.run(command, capture_output=True).returncode != 0
+
+    newer = {"uuid"}  # a word since 0.17's successors
+    candidates = words.THRIFT | words.cpp.KEYWORDS | words.python.RESERVED_TYPE_NAMES
+    assert {word for word in candidates if refused(word)} | newer == words.THRIFT
+
+
+def test_fields_and_types_are_spelled_as_in_the_schema(idl: Path, schema: Schema) -> None:
+    text = idl.read_text()
+    for definition in schema.types.values():
+        for field in definition.fields:
+            assert f"  {field.id}: {spelled(field)} {field.name}" in text
+
+
+# --- the order of types --------------------------------------------------------------------------------
+
+PLACE = Position("schema.yaml", 1, 1)
+ORIGIN = Version(8, 2)
+
+
+def struct(name: str, direct: list[str], contained: list[str]) -> TypeDef:
+    refs = [NamedType(other, Kind.STRUCT) for other in direct]
+    lists = [ListType(NamedType(other, Kind.STRUCT)) for other in contained]
+    fields = tuple(
+        Field(f"f{number}", number, ref, False, None, "F.", ORIGIN, None, PLACE)
+        for number, ref in enumerate((*refs, *lists), 1)
+    )
+    return TypeDef(name, Kind.STRUCT, "S.", ORIGIN, None, fields, (), (), (), PLACE)
+
+
+NAMES = [f"T{number}" for number in range(7)]
+
+
+@st.composite
+def types_of(draw: st.DrawFn, with_cycles: bool) -> dict[str, TypeDef]:
+    """Random types; without cycles a type holds by value only types of lower number."""
+    types = {}
+    for number in draw(st.permutations(range(len(NAMES)))):
+        allowed = NAMES if with_cycles else NAMES[:number]
+        direct = draw(st.lists(st.sampled_from(allowed), max_size=2)) if allowed else []
+        types[NAMES[number]] = struct(
+            NAMES[number], direct, draw(st.lists(st.sampled_from(NAMES), max_size=2))
+        )
+    return types
+
+
+def uses(definition: TypeDef) -> set[str]:
+    return {str(field.type).removeprefix("list<").removesuffix(">") for field in definition.fields}
+
+
+def reached(types: dict[str, TypeDef], start: str) -> set[str]:
+    seen: set[str] = set()
+    queue = [start]
+    while queue:
+        for name in uses(types[queue.pop()]) - seen:
+            seen.add(name)
+            queue.append(name)
+    return seen
+
+
+@given(types_of(with_cycles=False))
+def test_what_a_type_holds_stands_before_it(types: dict[str, TypeDef]) -> None:
+    order = [definition.name for definition in by_value_order(types)]
+    assert sorted(order) == sorted(types)
+    assert by_value_cycles(types) == []
+    for definition in types.values():
+        for field in definition.fields:
+            held = str(field.type).removeprefix("list<").removesuffix(">")
+            by_value = isinstance(field.type, NamedType)
+            if by_value or definition.name not in reached(types, held):
+                assert order.index(held) < order.index(definition.name)
+
+
+@given(types_of(with_cycles=True))
+def test_a_by_value_cycle_is_found_exactly_where_there_is_one(types: dict[str, TypeDef]) -> None:
+    cycles = by_value_cycles(types)
+    direct = {
+        name: {str(field.type) for field in definition.fields if isinstance(field.type, NamedType)}
+        for name, definition in types.items()
+    }
+    remaining = dict(direct)
+    while True:  # Kahn's algorithm: what never becomes free is on a cycle or holds one
+        free = [name for name, held in remaining.items() if not held & remaining.keys()]
+        if not free:
+            break
+        for name in free:
+            del remaining[name]
+    assert bool(cycles) == bool(remaining)
+    for cycle in cycles:
+        for name, following in zip(cycle, (*cycle[1:], cycle[0]), strict=True):
+            assert following in direct[name]
+    assert {definition.name for definition in by_value_order(types)} == set(types)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,12 +15,12 @@ from .model import (
     ListType,
     MapType,
     NamedType,
-    Primitive,
     PrimitiveType,
     Schema,
     TypeDef,
     TypeRef,
 )
+from .python_code import SPELLINGS, Code, fitted, literal
 from .render import WIDTH, banner, render
 
 #: Names that the classes need for themselves; a field of the schema cannot have them.
@@ -29,13 +30,6 @@ RESERVED_MEMBER_NAMES = RESERVED_FIELD_NAMES | {"type", "value"}
 #: Names of the generated modules' own; a type of the schema cannot have them.
 RESERVED_TYPE_NAMES = frozenset({"Struct", "Union", "CodecError", "Any", "ClassVar", "Final", "IntEnum"})
 
-_SPELLINGS = {
-    Primitive.BOOL: "bool",
-    Primitive.I64: "int",
-    Primitive.DOUBLE: "float",
-    Primitive.STRING: "str",
-    Primitive.BINARY: "bytes",
-}
 _CONSTANTS = ("C10_NAMES", "OLDEST_VERSION", "REVISION", "SCHEMA_VERSION", "TORCH_NAMES", "TREESPEC_VERSION")
 
 
@@ -43,7 +37,7 @@ def annotation(type_: TypeRef) -> str:
     """The annotation of a type: `dict[str, list[Node]]`."""
     match type_:
         case PrimitiveType(primitive):
-            return _SPELLINGS[primitive]
+            return SPELLINGS[primitive]
         case NamedType(name):
             return name
         case ListType(item):
@@ -65,13 +59,7 @@ def default_text(field: Field) -> str | None:
         case NamedType(name, Kind.ENUM) if value is not None:
             return f"{name}.{value}"
         case _:
-            return _literal(value)
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)
+            return literal(value)
 
 
 def short_name(member: str) -> str:
@@ -81,7 +69,7 @@ def short_name(member: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PyField:
-    """A struct's field or a union's member, as templates need it."""
+    """A struct's field or a union's member, as templates need it; `o` is the object that holds it."""
 
     name: str
     slot: str
@@ -90,6 +78,15 @@ class PyField:
     declaration: str
     constructor: str
     doc: str
+    required: bool
+    own: bool
+    spec: str
+    checks: tuple[str, ...]
+    written: str
+    written_entry: tuple[str, ...]
+    read: str
+    prefill: str | None
+    finishing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +101,35 @@ class PyType:
     values: tuple[EnumValue, ...]
     torch_names: tuple[tuple[str, str], ...]
     c10_names: tuple[tuple[str, str], ...]
+    room: dict[str, str]
+    make: str
+    prefills: tuple[str, ...]
+    finishing: tuple[str, ...]
+
+    @property
+    def required(self) -> list[PyField]:
+        return [field for field in self.fields if field.required]
+
+    @property
+    def defaulted(self) -> list[PyField]:
+        return [field for field in self.fields if not field.required]
+
+    @property
+    def written_always(self) -> list[PyField]:
+        return [field for field in self.fields if not field.own]
+
+    @property
+    def written_if_set(self) -> list[PyField]:
+        return [field for field in self.fields if field.own]
 
 
-def view(definition: TypeDef) -> PyType:
+def view(definition: TypeDef, code: Code) -> PyType:
     """Decides everything about a type that templates print."""
-    fields = tuple(_field(field) for field in definition.fields)
+    union = definition.kind is Kind.UNION
+    fields = tuple(_field(field, union, code) for field in definition.fields)
+    collected = union or any(field.finishing for field in fields)
+    prefills = [f"o.{field.slot} = {field.prefill}" for field in fields if field.prefill is not None]
+    bare = not prefills and not collected
     return PyType(
         name=definition.name,
         kind=definition.kind.value,
@@ -118,20 +139,54 @@ def view(definition: TypeDef) -> PyType:
         values=definition.values,
         torch_names=tuple((value.name, value.torch) for value in definition.values if value.torch),
         c10_names=tuple((value.name, value.c10) for value in definition.values if value.c10),
+        room=_room(definition, code),
+        make=f"staticmethod(partial(_new, {definition.name}))" if bare else f"_make_{definition.name}",
+        prefills=(*prefills, *([f"_made_{definition.name}.append(o)"] if collected else [])),
+        finishing=tuple(line for field in fields for line in field.finishing),
     )
 
 
-def _field(field: Field) -> PyField:
+def _room(definition: TypeDef, code: Code) -> dict[str, str]:
+    """What functions for a type add to their text when its values can nest without bound."""
+    if not code.is_deep(definition):
+        return {"parameter": "", "argument": "", "test": "", "margin": ""}
+    margin = str(code.margin(definition))
+    return {
+        "parameter": ", room: int",
+        "argument": ", room",
+        "test": f" or room < {margin}",
+        "margin": margin,
+    }
+
+
+def _field(field: Field, union: bool, code: Code) -> PyField:
     spelled = annotation(field.type) + (" | None" if field.optional else "")
     default = default_text(field)
+    slot = f"_{field.name}" if union else field.name
+    required = default is None and not union
+    own = field.own and field.optional
+    flags = {"optional": field.optional, "required": required, "own": own}
+    spec = [f'"{field.name}"', str(field.id), code.described(field.type)]
+    spec += [f"{flag}=True" for flag, on in flags.items() if on]
+    lead = "lambda o: " if union else ""
+    written = code.to_plain(field, f"o.{slot}")
     return PyField(
         name=field.name,
-        slot=f"_{field.name}",
+        slot=slot,
         id=field.id,
         annotation=spelled,
         declaration=f"{field.name}: {spelled}" + (f" = {default}" if default is not None else ""),
         constructor=f"of_{short_name(field.name)}",
         doc=docstring(field.doc, indent=8),
+        required=required,
+        own=own,
+        spec=f"FieldSpec({', '.join(spec)})",
+        checks=tuple(code.check(field, f"o.{slot}", indent=4)),
+        written=written,
+        written_entry=tuple(fitted(f'"{field.name}": {lead}', written, ",", indent=4 if union else 8)),
+        read=code.from_plain(field, f'p["{field.name}"]' if required else "value"),
+        prefill="None" if union else code.prefill(field),
+        finishing=tuple(code.finishing(field, slot, guarded=union)),
     )
 
 
@@ -168,7 +223,8 @@ def views(schema: Schema) -> list[PyType]:
     """
     for clash in clashes(schema):
         raise ValueError(clash)
-    return [view(definition) for definition in schema.types.values()]
+    code = Code(schema)
+    return [view(definition, code) for definition in schema.types.values()]
 
 
 def clashes(schema: Schema) -> Iterator[str]:
@@ -189,7 +245,8 @@ def clashes(schema: Schema) -> Iterator[str]:
 def outputs(schema: Schema) -> dict[str, str]:
     """The Python modules of `generated/`: path relative to it -> text."""
     types = views(schema)
-    names = [*_CONSTANTS, *(type_.name for type_ in types)]
+    names = [type_.name for type_ in types]
+    composites = [type_ for type_ in types if type_.kind != "enum"]
     context = {
         "schema": schema,
         "banner": banner(schema, "#"),
@@ -197,15 +254,47 @@ def outputs(schema: Schema) -> dict[str, str]:
         "enums": [type_ for type_ in types if type_.kind == "enum"],
         "structs": [type_ for type_ in types if type_.kind == "struct"],
         "unions": [type_ for type_ in types if type_.kind == "union"],
+        "composites": composites,
+        "built": [type_ for type_ in composites if type_.prefills],
+        "finished": [type_ for type_ in composites if type_.kind == "union" or type_.finishing],
+        "finished_structs": [type_ for type_ in composites if type_.kind == "struct" and type_.finishing],
         "torch_named": [type_ for type_ in types if type_.torch_names],
         "c10_named": [type_ for type_ in types if type_.c10_names],
-        # ruff sorts names that are imported without regard to case, and names in __all__ with regard to it.
-        "imported_names": sorted(names, key=lambda name: (not name.isupper(), name.lower())),
-        "exported_names": sorted(
-            ["CodecError", "Struct", "Union", *names], key=lambda name: (not name.isupper(), name)
-        ),
+        "json_scalars": _used_scalars(composites),
+        "imported_types": _as_imported(names),
+        "imported_names": _as_imported([*_CONSTANTS, *names]),
+        "exported_names": _as_exported([*_CONSTANTS, *names, "CodecError", "Struct", "Union"]),
     }
     return {path: render(f"python/{path}.j2", **context) for path in _MODULES}
 
 
-_MODULES = ("__init__.py", "base.py", "types.py")
+def _used_scalars(types: list[PyType]) -> list[str]:
+    code = " ".join(f"{field.written} {field.read}" for type_ in types for field in type_.fields)
+    return sorted({name for name in re.findall(r"\b(?:read|write)_[a-z]+", code)})
+
+
+def _as_imported(names: list[str]) -> list[str]:
+    return sorted(names, key=lambda name: (not name.isupper(), name.lower()))  # the order that ruff demands
+
+
+def _as_exported(names: list[str]) -> list[str]:
+    return sorted(names, key=lambda name: (not name.isupper(), name))  # and its order for __all__
+
+
+_MODULES = (
+    "__init__.py",
+    "_check.py",
+    "_faults.py",
+    "_json_fast.py",
+    "_json_reader.py",
+    "_json_scalars.py",
+    "_spec.py",
+    "_thrift_build.py",
+    "_thrift_bytes.py",
+    "_thrift_reader.py",
+    "_thrift_spec.py",
+    "base.py",
+    "json_codec.py",
+    "thrift_codec.py",
+    "types.py",
+)

@@ -1,0 +1,92 @@
+"""Schema-first serializer for exported PyTorch programs; see `save` and `load`.
+
+Everything below is imported when it is first used: reading archives as data (`read`, `from_json`, `validate`)
+needs no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .archive.payloads import Payload
+    from .archives import Archive, read, write
+    from .artifacts import SerializedArtifact, deserialize, serialize
+    from .errors import DeserializeError, Pt2WireError, SerializeError, UnsafeArtifactError
+    from .findings import Finding
+    from .generated.types import SCHEMA_VERSION
+    from .limits import Limits
+    from .programs import load, load_all, save
+    from .trees import from_json, from_thrift, from_tree, to_json, to_thrift, to_tree
+    from .validation import validate
+    from .version import __version__
+
+# Name -> module that defines it.
+_EXPORTS: dict[str, str] = {
+    "Archive": "archives",
+    "DeserializeError": "errors",
+    "Finding": "findings",
+    "Limits": "limits",
+    "Payload": "archive.payloads",
+    "Pt2WireError": "errors",
+    "SCHEMA_VERSION": "generated.types",
+    "SerializeError": "errors",
+    "SerializedArtifact": "artifacts",
+    "UnsafeArtifactError": "errors",
+    "__version__": "version",
+    "deserialize": "artifacts",
+    "from_json": "trees",
+    "from_thrift": "trees",
+    "from_tree": "trees",
+    "load": "programs",
+    "load_all": "programs",
+    "read": "archives",
+    "save": "programs",
+    "serialize": "artifacts",
+    "to_json": "trees",
+    "to_thrift": "trees",
+    "to_tree": "trees",
+    "validate": "validation",
+    "write": "archives",
+}
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Archive",
+    "DeserializeError",
+    "Finding",
+    "Limits",
+    "Payload",
+    "Pt2WireError",
+    "SerializeError",
+    "SerializedArtifact",
+    "UnsafeArtifactError",
+    "__version__",
+    "deserialize",
+    "from_json",
+    "from_thrift",
+    "from_tree",
+    "load",
+    "load_all",
+    "read",
+    "save",
+    "serialize",
+    "to_json",
+    "to_thrift",
+    "to_tree",
+    "validate",
+    "write",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_EXPORTS[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,7 +16,7 @@ class Limits:
         record_name_length: Characters in the name of a record.
         inflated_bytes: Bytes that one deflated record may grow to.
         inflation_ratio: How often a deflated record may exceed its compressed size, once it is larger than
-            `inflation_floor` bytes. Small records of zeros honestly reach 1,000; JSON of programs stays below 60.
+            `inflation_floor` bytes. Records of zeros honestly reach 1,000; JSON of programs stays below 60.
         inflation_floor: See `inflation_ratio`.
         tensor_dimensions: Dimensions of one tensor.
 

@@ -11,6 +11,7 @@ pads with an extra field `FB`, and always writes the zip64 end records.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -142,9 +143,7 @@ def _find_directory(data: memoryview, source: str) -> tuple[int, int, int]:
     return start, size, count
 
 
-def _central_headers(
-    data: memoryview, start: int, size: int, count: int, source: str
-) -> Iterator[_Header]:
+def _central_headers(data: memoryview, start: int, size: int, count: int, source: str) -> Iterator[_Header]:
     """The `count` entries that must fill the directory exactly."""
     at, stop = start, start + size
     for _ in range(count):
@@ -199,7 +198,7 @@ def _check(
             raise DeserializeError(
                 f"expected every record inside one folder, found {full_name!r} at the top",
                 path=source,
-                hint="This is no .pt2 archive, or one from torch 2.7 or older: load it there and save it again",
+                hint="This is no .pt2 archive, or one of torch 2.7 or older: load and save it there",
             )
         if root is None:
             root = first
@@ -213,13 +212,11 @@ def _check(
         offset, stop = _data_extent(data, header, directory, path)
         extents.append((header.header_offset, stop, path))
         if name and not name.endswith("/"):
-            entries.append(
-                Entry(name, header.method, header.crc32, offset, header.packed_size, header.size)
-            )
+            entries.append(Entry(name, header.method, header.crc32, offset, header.packed_size, header.size))
         elif header.size:
             raise DeserializeError("a folder with content", path=path)
     extents.sort()
-    for (_, stop, path), (start, _, following) in zip(extents, extents[1:], strict=False):
+    for (_, stop, path), (start, _, following) in itertools.pairwise(extents):
         if start < stop:
             raise DeserializeError(f"overlaps with {following}", path=path)
     return entries
@@ -235,8 +232,7 @@ def _checked_name(header: _Header, source: str, limits: Limits) -> str:
         raise DeserializeError(
             f"a name of {len(name)} characters, at most {limits.record_name_length} are allowed", path=source
         )
-    parts = name.removesuffix("/").split("/")
-    if "\\" in name or any(part in ("", ".", "..") for part in parts) or not name.isprintable():
+    if not is_plain_path(name.removesuffix("/")):
         raise UnsafeArtifactError(f"the name {name!r} of a record is not a plain relative path", path=source)
     path = f"{source}:{name}"
     if header.flags & _ENCRYPTED:
@@ -252,6 +248,17 @@ def _checked_name(header: _Header, source: str, limits: Limits) -> str:
             f"a stored record with two sizes, {header.packed_size} and {header.size}", path=path
         )
     return name
+
+
+def is_plain_path(name: str) -> bool:
+    """Whether a record's name is a relative path that stays in its folder, on any system.
+
+    Example:
+        >>> is_plain_path("models/model.json"), is_plain_path("models/../x"), is_plain_path("/x")
+        (True, False, False)
+    """
+    parts = name.split("/")
+    return "\\" not in name and name.isprintable() and not any(part in ("", ".", "..") for part in parts)
 
 
 def _data_extent(data: memoryview, header: _Header, directory: int, path: str) -> tuple[int, int]:

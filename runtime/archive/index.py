@@ -1,8 +1,8 @@
-"""`thrift/index.compact`: which bytes belong together, so that a reader notices when another tool changed some.
+"""`thrift/index.compact`: which bytes belong together, to notice when another tool has changed some.
 
 Each program is stored in up to two forms, JSON and Thrift. The index lists the records of both with CRC, size
 and SHA-256 of their uncompressed bytes. Thrift is read first. Where another tool has changed the JSON, which
-is the form that PyTorch reads, the JSON is the truth and a warning says so; changed Thrift is refused, because
+is the form that PyTorch reads, the JSON is the truth and a warning says so. Changed Thrift is refused, since
 nothing but pt2wire writes it.
 """
 
@@ -44,7 +44,9 @@ def documents(name: str, form: Form) -> Documents:
     """
     if form is Form.JSON:
         return Documents(records.program_json(name), records.weights_json(name), records.constants_json(name))
-    return Documents(records.program_thrift(name), records.weights_thrift(name), records.constants_thrift(name))
+    return Documents(
+        records.program_thrift(name), records.weights_thrift(name), records.constants_thrift(name)
+    )
 
 
 # The `form` of an entry says what its record holds; the three JSON documents share one value.
@@ -65,9 +67,7 @@ def index_entries(name: str, form: Form, contents: tuple[bytes, bytes, bytes]) -
             size=len(content),
             sha256=hashlib.sha256(content).hexdigest(),
         )
-        for kind, record, content in zip(
-            _ENTRY_FORMS[form], documents(name, form), contents, strict=True
-        )
+        for kind, record, content in zip(_ENTRY_FORMS[form], documents(name, form), contents, strict=True)
     ]
 
 

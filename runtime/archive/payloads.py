@@ -1,8 +1,7 @@
-"""A weight or constant as it lies in an archive: metadata, and the bytes of the payload that it is a view of."""
+"""A weight or constant as it lies in an archive: metadata, and the payload that it is a view of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import DeserializeError
@@ -51,8 +50,3 @@ def read_payloads(
             views[record] = reader.record(record, verify=False)
         payloads[fqn] = Payload(meta, views[record])
     return payloads
-
-
-def config_of(payloads: Mapping[str, Payload]) -> PayloadConfig:
-    """The config that lists these payloads."""
-    return PayloadConfig(config={fqn: payload.meta for fqn, payload in payloads.items()})

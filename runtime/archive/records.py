@@ -1,4 +1,4 @@
-"""Names of the records in a PT2 archive, as PyTorch writes them, and those that pt2wire adds under `thrift/`."""
+"""Names of the records in a PT2 archive: PyTorch's, and those that pt2wire adds under `thrift/`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ ARCHIVE_FORMAT = "archive_format"
 ARCHIVE_VERSION = "archive_version"
 BYTEORDER = "byteorder"
 CONTAINER_VERSION = ".data/version"
+CONTAINER_ID = ".data/serialization_id"
 
 MODELS = "models/"
 WEIGHTS = "data/weights/"

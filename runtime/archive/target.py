@@ -1,4 +1,4 @@
-"""Where an archive is written to: beside the target first, then in its place, so that one of both is whole."""
+"""Where an archive is written to: beside the target first, then in its place."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
 def open_target(target: Target, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the target's place when the block ends without an exception.
 
-    A path is replaced as a whole: its mode stays, a symbolic link to it stays, and until the very end the old
-    content is what everybody sees. An exception of any kind leaves the old file and no temporary file. Devices
+    A path is replaced as a whole: its mode stays, a symbolic link to it stays, and until the very end
+    everybody sees the old content. An exception of any kind leaves the old file and no temporary file. Devices
     and pipes are written in place, and so are file objects, from their position on.
 
     Args:
@@ -135,7 +135,7 @@ class _FromHere:
 
 
 def _write_all(file: IO[bytes], data: Any) -> None:
-    """Write everything: an unbuffered file may take only a part at a time, a disk that fills up always does."""
+    """Write everything: an unbuffered file may take a part only, on a disk that fills up it always does."""
     if not isinstance(file, io.RawIOBase):
         file.write(data)
         return

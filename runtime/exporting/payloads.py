@@ -28,8 +28,8 @@ class PayloadRecords:
     """The payloads of an archive in the making, shared by its programs.
 
     Attributes:
-        contents: Record name -> function that gives the record's bytes. They are the tensor's own memory where
-            that is in host memory, so nothing may change it until the record has been written.
+        contents: Record name -> function that gives the record's bytes. They are the tensor's own memory
+            where that is in host memory, so nothing may change it until the record has been written.
     """
 
     contents: dict[str, Callable[[], memoryview]] = field(default_factory=dict)

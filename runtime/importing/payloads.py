@@ -11,11 +11,8 @@ import torch
 from ..archive.extents import Extent, check_payload
 from ..archive.payloads import Payload
 from ..errors import DeserializeError, UnsafeArtifactError
-from ..generated.types import TORCH_NAMES, PayloadMeta, ScalarType, TensorMeta
-
-_DTYPES: dict[ScalarType, torch.dtype] = {
-    scalar_type: getattr(torch, name) for scalar_type, name in TORCH_NAMES[ScalarType].items()
-}
+from ..generated.types import PayloadMeta
+from .values import import_device, import_scalar_type
 
 _MEMORY_ALIGNMENT = 16
 """Bytes: the largest element. PyTorch's kernels may assume at least this."""
@@ -111,7 +108,7 @@ def _import(
         data = _shared(payload, payloads, weights, where)
         extent = check_payload(meta, len(data), where)
         assert meta.tensor_meta is not None  # check_payload has refused it
-        device = _device(meta.tensor_meta, where)
+        device = import_device(meta.tensor_meta.device)
         identity = (id(data), device, meta.tensor_meta.dtype, extent, meta.is_param)
         if identity not in made:
             made[identity] = _tensor(storages, data, device, extent, meta, where)
@@ -138,14 +135,6 @@ def _shared(
     return owner.data
 
 
-def _device(meta: TensorMeta, where: str) -> torch.device:
-    name = meta.device.type if meta.device.index is None else f"{meta.device.type}:{meta.device.index}"
-    try:
-        return torch.device(name)
-    except RuntimeError as error:
-        raise DeserializeError(f"expected a device, found {name!r}", path=where) from error
-
-
 def _tensor(
     storages: PayloadStorages,
     data: memoryview,
@@ -156,7 +145,7 @@ def _tensor(
 ) -> torch.Tensor:
     assert meta.tensor_meta is not None
     try:
-        tensor = torch.empty(0, dtype=_DTYPES[meta.tensor_meta.dtype], device=device)
+        tensor = torch.empty(0, dtype=import_scalar_type(meta.tensor_meta.dtype), device=device)
         tensor.set_(storages.storage(data, device), extent.storage_offset, extent.sizes, extent.strides)
         if meta.is_param:
             return torch.nn.Parameter(tensor, requires_grad=meta.tensor_meta.requires_grad)

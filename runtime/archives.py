@@ -1,0 +1,331 @@
+"""Archives as data: read one without torch, look at it, change it, write it back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .archive import records
+from .archive.contents import Content, NewProgram, read_index, read_program, write_archive
+from .archive.directory import is_plain_path
+from .archive.extents import check_payload
+from .archive.index import Form, documents
+from .archive.payloads import Payload
+from .archive.reader import ArchiveReader, Source
+from .archive.target import Target
+from .errors import DeserializeError, Pt2WireError, SerializeError
+from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
+
+FormName = Literal["json", "thrift"]
+
+DEFAULT_FORMATS: tuple[FormName, ...] = ("json", "thrift")
+
+
+@dataclass(slots=True)
+class Archive:
+    """The content of a `.pt2` archive.
+
+    Everything may be changed, and `write` writes what is there then. Weights are views of the file's bytes:
+    nothing is loaded before it is looked at.
+
+    Attributes:
+        programs: Name -> tree.
+        weights: Name of the program -> name of the weight -> `Payload`: its metadata, and the bytes of the
+            whole storage that it is a strided view of. Weights that share a storage have the same view.
+        constants: Likewise constants and non-persistent buffers.
+        extra_files: Name -> content.
+        dropped: Name of the program -> paths of the fields that only a newer version knows. They are not in
+            the tree.
+        paths: Name of the program -> the record that its tree was read from, in messages.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> file = io.BytesIO()
+        >>> pt2wire.save(torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),)), file)
+        >>> archive = pt2wire.read(file)
+        >>> [size.as_int for size in archive.weights["model"]["weight"].meta.tensor_meta.sizes]
+        [1, 2]
+    """
+
+    programs: dict[str, ExportedProgram] = field(default_factory=dict)
+    weights: dict[str, dict[str, Payload]] = field(default_factory=dict)
+    constants: dict[str, dict[str, Payload]] = field(default_factory=dict)
+    extra_files: dict[str, bytes] = field(default_factory=dict)
+    dropped: dict[str, list[str]] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    _reader: ArchiveReader | None = field(default=None, repr=False)
+    _others: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def records(self) -> list[str]:
+        """The names of all records in the file that this archive was read from."""
+        return [] if self._reader is None else list(self._reader.entries)
+
+    def record(self, name: str) -> memoryview:
+        """The uncompressed bytes of a record, such as `models/model.json`, as they are in the file.
+
+        Raises:
+            KeyError: There is no such record.
+            DeserializeError: It is damaged.
+        """
+        if self._reader is None or name not in self._reader:
+            raise KeyError(name)
+        return self._reader.record(name)
+
+    def optional_record(self, name: str) -> memoryview | None:
+        """The bytes of a record, or None if there is none of that name."""
+        return self._reader.record(name) if self._reader is not None and name in self._reader else None
+
+
+def read(f: Source, *, form: FormName | None = None, verify: bool = True) -> Archive:
+    """Read an archive as data. Needs no torch and runs nothing that the file brings.
+
+    Args:
+        f: A path, or a binary file object that is read from its position on.
+        form: "json" or "thrift" demands one form of the programs; by default the archive's index decides.
+        verify: Compare every record with its CRC. Without it only the programs are compared, not the weights.
+
+    Raises:
+        OSError: The file cannot be opened.
+        DeserializeError: The file is no `.pt2` archive, is damaged, or has a version that cannot be read.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> file = io.BytesIO()
+        >>> pt2wire.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+        >>> [node.target for node in pt2wire.read(file).programs["model"].graph_module.graph.nodes]
+        ['torch.ops.aten.relu.default']
+    """
+    reader = ArchiveReader(f)
+    if verify:
+        reader.verify()
+    return read_archive(reader, None, check_form(form))
+
+
+def read_archive(reader: ArchiveReader, names: Iterable[str] | None, form: Form | None) -> Archive:
+    """Read some programs, or all, from an open archive."""
+    index = read_index(reader)
+    everything = list(reader.entries)
+    known = {*records.FIXED_CONTENT, records.CONTAINER_ID, records.INDEX}
+    archive = Archive(_reader=reader)
+    views: dict[str, memoryview] = {}
+    stored = records.program_names(everything)
+    if not stored:
+        raise DeserializeError(
+            "expected at least one program (models/NAME.json), found none",
+            path=reader.name,
+            hint="The archive may hold compiled code only",
+        )
+    for name in stored if names is None else names:
+        if name not in stored:
+            raise DeserializeError(
+                f"expected a program {name!r}, found {', '.join(map(repr, stored))}",
+                path=reader.name,
+                hint="Pass name=... to load another one",
+            )
+        program = read_program(reader, index, name, form, views)
+        archive.programs[name] = program.tree
+        archive.weights[name] = program.weights
+        archive.constants[name] = program.constants
+        archive.paths[name] = program.path
+        if program.dropped:
+            archive.dropped[name] = program.dropped
+        known |= {*documents(name, Form.JSON), *documents(name, Form.THRIFT)}
+        known |= {records.sample_inputs(name), records.flat_inputs(name)}
+    for record in everything:
+        if record.startswith(records.EXTRA):
+            archive.extra_files[record.removeprefix(records.EXTRA)] = bytes(reader.record(record))
+    archive._others = [
+        record
+        for record in everything
+        if record not in known and record not in views and not record.startswith(records.EXTRA)
+    ]
+    return archive
+
+
+def write(
+    archive: Archive,
+    f: Target,
+    *,
+    formats: Sequence[FormName] = DEFAULT_FORMATS,
+    compress: bool = True,
+    durable: bool = True,
+    drop_unknown: bool = False,
+) -> None:
+    """Write an archive. Payloads that did not change are copied from the file they were read from.
+
+    Args:
+        archive: What `read` returned, perhaps changed.
+        f: A path, replaced as a whole when everything has been written, or a binary file object.
+        formats: As for `save`.
+        compress: As for `save`.
+        durable: As for `save`.
+        drop_unknown: Write programs of a newer version although fields that this version does not know have
+            been dropped.
+
+    Raises:
+        SerializeError: A tree cannot be encoded, or does not fit its weights.
+        OSError: Writing failed; the old file is whole.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> file, copy = io.BytesIO(), io.BytesIO()
+        >>> pt2wire.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+        >>> archive = pt2wire.read(file)
+        >>> archive.extra_files["note.txt"] = b"checked"
+        >>> pt2wire.write(archive, copy)
+        >>> pt2wire.read(copy).extra_files
+        {'note.txt': b'checked'}
+    """
+    forms = check_formats(formats)
+    if not isinstance(archive, Archive):
+        raise TypeError(f"expected an Archive, found {type(archive).__name__}")
+    for name, dropped in archive.dropped.items():
+        if name in archive.programs and not drop_unknown:
+            raise SerializeError(
+                f"a newer version wrote {len(dropped)} fields that would be lost, the first is {dropped[0]}",
+                path=name,
+                hint="Pass drop_unknown=True to write the program without them, or upgrade pt2wire",
+            )
+    payloads = _PayloadRecords(archive)
+    programs = {}
+    for name, tree in archive.programs.items():
+        weights = archive.weights.get(name, {})
+        constants = archive.constants.get(name, {})
+        programs[name] = NewProgram(
+            tree,
+            payloads.assign(weights, records.WEIGHTS, records.WEIGHT_PREFIX, {}, f"{name}.weights"),
+            payloads.assign(
+                constants, records.CONSTANTS, records.TENSOR_PREFIX, weights, f"{name}.constants"
+            ),
+            sample_inputs=archive.optional_record(records.sample_inputs(name)) or b"",
+            flat_inputs=archive.optional_record(records.flat_inputs(name)),
+        )
+    others = {record: _reading(archive, record) for record in archive._others}
+    others |= extra_records(archive.extra_files)
+    write_archive(f, programs, payloads.contents, others, formats=forms, compress=compress, durable=durable)
+
+
+class _PayloadRecords:
+    """Names of the records of an archive's payloads: those they had, but one name for one content."""
+
+    def __init__(self, archive: Archive) -> None:
+        self.contents: dict[str, Callable[[], Content]] = {}
+        self._taken: dict[str, memoryview] = {}
+        self._moved: dict[tuple[str, int], str] = {}
+        every = [*archive.weights.values(), *archive.constants.values()]
+        self._reserved = {payload.meta.path_name for payloads in every for payload in payloads.values()}
+        self._number = 0
+
+    def assign(
+        self,
+        payloads: Mapping[str, Payload],
+        folder: str,
+        prefix: str,
+        weights: Mapping[str, Payload],
+        path: str,
+    ) -> PayloadConfig:
+        """The config that lists these payloads under the names of their records."""
+        config: dict[str, PayloadMeta] = {}
+        for fqn, payload in payloads.items():
+            where = f"{path}.{fqn}"
+            _check_writable(fqn, payload, payloads, weights, where)
+            path_name = self._name(payload, folder, prefix)
+            changed = path_name != payload.meta.path_name
+            config[fqn] = dataclasses.replace(payload.meta, path_name=path_name) if changed else payload.meta
+        return PayloadConfig(config=config)
+
+    def _name(self, payload: Payload, folder: str, prefix: str) -> str:
+        path_name = payload.meta.path_name
+        if self._taken.setdefault(folder + path_name, payload.data) is not payload.data:
+            key = (folder, id(payload.data))
+            if key not in self._moved:
+                self._moved[key] = self._free_name(prefix)
+            path_name = self._moved[key]
+            self._taken[folder + path_name] = payload.data
+        self.contents[folder + path_name] = lambda: payload.data
+        return path_name
+
+    def _free_name(self, prefix: str) -> str:
+        while (name := f"{prefix}{self._number}") in self._reserved:
+            self._number += 1
+        self._reserved.add(name)
+        return name
+
+
+def _check_writable(
+    fqn: str, payload: Payload, payloads: Mapping[str, Payload], weights: Mapping[str, Payload], where: str
+) -> None:
+    """Refuse a payload that could not be read back."""
+    meta = payload.meta
+    if meta.alias_of is not None:
+        owner = weights.get(meta.alias_of) or payloads.get(meta.alias_of)
+        if owner is None or owner.data != payload.data:
+            raise SerializeError(
+                f"said to share the storage of {meta.alias_of!r}, whose bytes differ",
+                path=where,
+                hint="Change both, or set `meta.alias_of` to None",
+            )
+    if meta.use_pickle or meta.absent:
+        return
+    try:
+        check_payload(meta, len(payload.data), where)
+    except Pt2WireError as error:
+        raise SerializeError(error.message, path=where) from error
+
+
+def _reading(archive: Archive, record: str) -> Callable[[], Content]:
+    return lambda: archive.record(record)
+
+
+def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[[], Content]]:
+    """Records for extra files.
+
+    Raises:
+        TypeError: A name or content is neither text nor bytes.
+        SerializeError: A name is no relative path.
+    """
+    made: dict[str, Callable[[], Content]] = {}
+    for name, content in extra_files.items():
+        if not isinstance(name, str) or not isinstance(content, str | bytes | bytearray | memoryview):
+            raise TypeError(
+                f"expected extra files as text or bytes by name, found {name!r}: {type(content).__name__}"
+            )
+        if not is_plain_path(records.EXTRA + name):
+            raise SerializeError(
+                "expected a relative path as name of an extra file", path=f"extra_files[{name!r}]"
+            )
+        encoded = content.encode() if isinstance(content, str) else content
+        made[records.EXTRA + name] = lambda encoded=encoded: encoded
+    return made
+
+
+def check_form(form: str | None) -> Form | None:
+    """The form that a caller names; ValueError for any other word."""
+    if form is None:
+        return None
+    if form not in DEFAULT_FORMATS:
+        raise ValueError(f"expected form 'json' or 'thrift', found {form!r}")
+    return Form(form)
+
+
+def check_formats(formats: Sequence[str]) -> tuple[Form, ...]:
+    """The forms that a caller lists; ValueError for any other word, and for none at all."""
+    if isinstance(formats, str) or not formats or not set(formats) <= set(DEFAULT_FORMATS):
+        raise ValueError(f"expected formats such as ('json', 'thrift'), found {formats!r}")
+    return tuple(form for form in Form if form in formats)
+
+
+def check_program_name(name: str) -> None:
+    """Refuse a name that would not stay one file name.
+
+    Raises:
+        TypeError: It is no string.
+        SerializeError: It is empty, or has a slash, or characters that do not print.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"expected the name of a program as a string, found {type(name).__name__}")
+    if "/" in name or not is_plain_path(records.program_json(name)) or not name:
+        raise SerializeError(f"expected a plain file name as name of a program, found {name!r}", path="save")

@@ -1,0 +1,157 @@
+"""Programs as four byte strings, in the shape of PyTorch's `SerializedArtifact`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch.export import ExportedProgram
+
+from .errors import DeserializeError, UnsafeArtifactError
+from .exporting import export_program
+from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
+from .importing import import_program
+from .importing.example_inputs import import_example_inputs
+from .trees import check_opset, from_json, to_json
+from .validation import validate_tree
+
+
+@dataclass(slots=True)
+class SerializedArtifact:
+    """A program as bytes, with the fields of PyTorch's class of the same name.
+
+    Attributes:
+        exported_program: The tree in PyTorch's JSON.
+        state_dict: Parameters and persistent buffers, as torch.save writes them.
+        constants: Constants and non-persistent buffers, likewise.
+        example_inputs: Positional and keyword arguments, likewise; empty if there are none.
+    """
+
+    exported_program: bytes
+    state_dict: bytes
+    constants: bytes
+    example_inputs: bytes
+    # The pickles that `serialize` has put here in this process. An artifact that was pickled, copied or
+    # rebuilt has none, and bytes that were exchanged later are not among them: they may come from anywhere.
+    _made_here: tuple[bytes, ...] = field(default=(), init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> tuple[bytes, ...]:
+        return self.exported_program, self.state_dict, self.constants, self.example_inputs
+
+    def __setstate__(self, state: tuple[bytes, ...]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+    def is_made_here(self) -> bool:
+        """Whether `serialize` made all of it in this process."""
+        pickles = (self.state_dict, self.constants, self.example_inputs)
+        return len(self._made_here) == 3 and all(
+            a is b for a, b in zip(pickles, self._made_here, strict=True)
+        )
+
+
+class _Artifact(Protocol):
+    exported_program: bytes
+    state_dict: bytes
+    constants: bytes
+    example_inputs: bytes
+
+
+def serialize(
+    ep: ExportedProgram,
+    *,
+    opset_version: Mapping[str, int] | None = None,
+    pickle_protocol: int = DEFAULT_PICKLE_PROTOCOL,
+) -> SerializedArtifact:
+    """Write a program as four byte strings. For files, `save` is faster and safer.
+
+    Args:
+        ep: The program.
+        opset_version: The version of each operator namespace that the program was written for.
+        pickle_protocol: For everything but the tree.
+
+    Raises:
+        SerializeError: The program holds something that cannot be written; the path names the node.
+
+    Example:
+        >>> import torch
+        >>> ep = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> again = deserialize(serialize(ep))
+        >>> torch.equal(again.state_dict["weight"], ep.state_dict["weight"])
+        True
+    """
+    if not isinstance(ep, ExportedProgram):
+        raise TypeError(f"expected an ExportedProgram, found {type(ep).__name__}")
+    tree = to_json(export_program(ep, opset_version=opset_version))
+    pickles = (
+        pickled(dict(ep.state_dict), pickle_protocol),
+        pickled(dict(ep.constants), pickle_protocol),
+        b"" if ep.example_inputs is None else pickled(ep.example_inputs, pickle_protocol),
+    )
+    artifact = SerializedArtifact(tree, *pickles)
+    artifact._made_here = pickles
+    return artifact
+
+
+def deserialize(
+    artifact: _Artifact, *, expected_opset_version: Mapping[str, int] | None = None
+) -> ExportedProgram:
+    """Make a program of four byte strings.
+
+    Args:
+        artifact: What `serialize` returned, or PyTorch's `SerializedArtifact`. Pickles are opened without
+            running code from them, unless `serialize` made this very object in this process.
+        expected_opset_version: Versions that operator namespaces must have, where the artifact names them.
+
+    Raises:
+        TypeError: The argument is no such artifact.
+        DeserializeError: The bytes are damaged, contradict each other or have a version that cannot be read.
+        UnsafeArtifactError: A pickle needs classes, and could run code.
+
+    Example:
+        >>> import torch
+        >>> from torch._export.serde.serialize import serialize as torch_serialize
+        >>> ep = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> list(deserialize(torch_serialize(ep)).state_dict)
+        ['weight', 'bias']
+    """
+    for name in ("exported_program", "state_dict", "constants", "example_inputs"):
+        if not isinstance(getattr(artifact, name, None), bytes):
+            raise TypeError(
+                f"expected a SerializedArtifact, whose {name} is bytes, found {type(artifact).__name__}"
+            )
+    trusted = isinstance(artifact, SerializedArtifact) and artifact.is_made_here()
+    tree = from_json(artifact.exported_program)
+    for finding in validate_tree(tree):
+        raise finding.error()
+    check_opset(tree, expected_opset_version or {})
+    example_inputs = import_example_inputs(
+        tree, artifact.example_inputs, None, "example_inputs", weights_only=not trusted
+    )
+    return import_program(
+        tree,
+        state_dict=_tensors(artifact.state_dict, trusted, "state_dict"),
+        constants=_tensors(artifact.constants, trusted, "constants"),
+        example_inputs=example_inputs,
+    )
+
+
+def _tensors(data: bytes, trusted: bool, path: str) -> dict[str, Any]:
+    if not data:
+        return {}
+    try:
+        loaded = torch.load(io.BytesIO(data), weights_only=not trusted)
+    except Exception as error:  # damaged pickles raise anything
+        raise UnsafeArtifactError(
+            f"cannot be opened without running code from it: {str(error).splitlines()[0]}",
+            path=path,
+            hint="Load it with torch._export.serde.serialize.deserialize if you trust its author",
+        ) from error
+    if not isinstance(loaded, dict) or not all(isinstance(key, str) for key in loaded):
+        raise DeserializeError(f"expected a dict of tensors, found {type(loaded).__name__}", path=path)
+    for key, value in loaded.items():
+        if not trusted and not isinstance(value, torch.Tensor):
+            raise DeserializeError(f"expected a tensor, found {type(value).__name__}", path=f"{path}.{key}")
+    return loaded

@@ -1,0 +1,197 @@
+"""Example inputs from the records that hold them, or rebuilt; mirror of `exporting.example_inputs`.
+
+PyTorch uses a program's example inputs to name the paths of its guards: without any, `module()` checks no
+guard and says nothing, so that a program may accept sizes that it computes wrongly. So a program is never
+loaded without: what cannot be opened safely is replaced by stand-ins, of the structure and sizes that the
+program itself describes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..errors import DeserializeError
+from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, SymInt, TensorMeta
+from .faults import within
+from .treespecs import import_treespec
+from .values import import_scalar_type
+
+ExampleInputs = tuple[tuple[Any, ...], dict[str, Any]]
+
+_UNKNOWN_SIZE = 2
+"""For a size that was never known. Any would do: guards look at the structure of example inputs only."""
+
+
+def import_example_inputs(
+    tree: ExportedProgram,
+    sample: bytes | memoryview | None,
+    flat: bytes | memoryview | None,
+    path: str,
+    *,
+    weights_only: bool = True,
+) -> ExampleInputs | None:
+    """Example inputs of a program.
+
+    Args:
+        tree: The program, validated.
+        sample: The pickle that PyTorch reads, if there is one. It is opened without running code.
+        flat: The leaves alone, likewise.
+        path: The program, in warnings.
+        weights_only: False permits the pickle to run code: for bytes that this process has made itself.
+
+    Returns:
+        Positional and keyword arguments; None if the program takes none that could be rebuilt.
+
+    Raises:
+        DeserializeError: The program's description of its inputs is damaged.
+    """
+    spec = _in_spec(tree)
+    if flat:
+        leaves = _opened(flat, True)
+        if isinstance(leaves, list) and len(leaves) == spec.num_leaves:
+            return _unflatten(leaves, spec, path)
+    if sample:
+        inputs = _opened(sample, weights_only)
+        if _has_structure(inputs, spec):
+            return inputs  # type: ignore[no-any-return]
+        reason = str(inputs) if isinstance(inputs, Exception) else "they do not fit the program"
+        warnings.warn(
+            f"{path}: example inputs are replaced by stand-ins on the meta device: {_first_line(reason)}",
+            stacklevel=4,
+        )
+    return rebuild_example_inputs(tree, path)
+
+
+def rebuild_example_inputs(tree: ExportedProgram, path: str = "program") -> ExampleInputs | None:
+    """Stand-ins for a program's example inputs: meta tensors, and the numbers that it was traced with."""
+    graph = tree.graph_module.graph
+    specs = tree.graph_module.signature.input_specs
+    leaves = [_stand_in(spec, graph) for spec in specs if spec.type in ("user_input", "constant_input")]
+    spec = _in_spec(tree)
+    if len(leaves) != spec.num_leaves:
+        raise DeserializeError(
+            f"expected {spec.num_leaves} inputs as in the input structure, found {len(leaves)}",
+            path="graph_module.signature.input_specs",
+        )
+    return _unflatten(leaves, spec, path)
+
+
+def _in_spec(tree: ExportedProgram) -> pytree.TreeSpec:
+    """The structure of the program's positional and keyword arguments."""
+    with within("graph_module.module_call_graph[0].signature.in_spec"):
+        calls = tree.graph_module.module_call_graph
+        signature = calls[0].signature if calls else None
+        if signature is None or not signature.in_spec:
+            raise DeserializeError("expected the structure of the program's inputs, found none")
+        return import_treespec(signature.in_spec, tree.graph_module.treespec_namedtuple_fields)
+
+
+def _opened(data: bytes | memoryview, weights_only: bool) -> Any:
+    """What a pickle holds, or the exception that says why it was not opened."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about pickle protocols
+            return torch.load(io.BytesIO(data), weights_only=weights_only)
+    except Exception as error:  # damaged pickles raise anything
+        return error
+
+
+def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:
+    """Whether these are positional and keyword arguments that nest as the program's do."""
+    if not (isinstance(inputs, tuple) and len(inputs) == 2):
+        return False
+    args, kwargs = inputs
+    if not (isinstance(args, tuple) and isinstance(kwargs, dict)):
+        return False
+    try:
+        return pytree.tree_structure(inputs) == spec
+    except Exception:  # RecursionError among them
+        return False
+
+
+def _first_line(reason: str) -> str:
+    """The part of torch's refusal that names the class."""
+    refused = re.search(r"Unsupported global: GLOBAL (\S+)", reason)
+    if refused:
+        return f"reading them would run code of {refused[1]}"
+    return reason.splitlines()[0][:200] if reason else "they cannot be read"
+
+
+def _unflatten(leaves: list[Any], spec: pytree.TreeSpec, path: str) -> ExampleInputs | None:
+    try:
+        args, kwargs = pytree.tree_unflatten(leaves, spec)
+    except Exception as error:  # of a registered class
+        warnings.warn(
+            f"{path}: the example inputs cannot be rebuilt ({type(error).__name__}: {error}), so that "
+            "module() will not check guards",
+            stacklevel=5,
+        )
+        return None
+    return args, kwargs
+
+
+def _stand_in(spec: InputSpec, graph: Graph) -> Any:
+    if spec.type == "constant_input":
+        value = spec.constant_input.value
+        return None if value.type == "as_none" else value.value
+    argument = spec.user_input.arg
+    make = _STAND_INS.get(argument.type)
+    return None if make is None else make(argument, graph)
+
+
+def _tensor(argument: Argument, graph: Graph) -> torch.Tensor:
+    meta: TensorMeta = graph.tensor_values[argument.as_tensor.name]
+    return torch.empty_strided(
+        [_number(size) for size in meta.sizes],
+        [_number(stride) for stride in meta.strides],
+        dtype=import_scalar_type(meta.dtype),
+        device="meta",
+    )
+
+
+def _sym_int(argument: Argument, graph: Graph) -> int:
+    value = argument.as_sym_int
+    return value.as_int if value.type == "as_int" else _number(graph.sym_int_values[value.as_name])
+
+
+def _sym_float(argument: Argument, graph: Graph) -> float:
+    value = argument.as_sym_float
+    if value.type == "as_float":
+        return value.as_float
+    symbol = graph.sym_float_values[value.as_name]
+    if symbol.type == "as_float":
+        return symbol.as_float
+    hint = symbol.as_expr.hint
+    return hint.as_float if hint is not None and hint.type == "as_float" else float(_UNKNOWN_SIZE)
+
+
+def _sym_bool(argument: Argument, graph: Graph) -> bool:
+    value = argument.as_sym_bool
+    return value.as_bool if value.type == "as_bool" else True
+
+
+def _number(value: SymInt) -> int:
+    if value.type == "as_int":
+        return value.as_int
+    hint = value.as_expr.hint
+    return hint.as_int if hint is not None and hint.type == "as_int" else _UNKNOWN_SIZE
+
+
+# The kinds of arguments that a caller passes; None stands for all others.
+_STAND_INS: dict[str, Callable[[Argument, Graph], Any]] = {
+    "as_tensor": _tensor,
+    "as_sym_int": _sym_int,
+    "as_sym_float": _sym_float,
+    "as_sym_bool": _sym_bool,
+    "as_int": lambda argument, graph: argument.as_int,
+    "as_float": lambda argument, graph: argument.as_float,
+    "as_bool": lambda argument, graph: argument.as_bool,
+    "as_string": lambda argument, graph: argument.as_string,
+}

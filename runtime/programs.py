@@ -1,0 +1,284 @@
+"""Saving and loading exported programs: `ExportedProgram` <-> `.pt2` archive."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from torch.export import ExportedProgram
+
+from .archive import records
+from .archive.contents import NewProgram, write_archive
+from .archive.reader import ArchiveReader, Source
+from .archive.target import Target
+from .archives import (
+    DEFAULT_FORMATS,
+    Archive,
+    FormName,
+    check_form,
+    check_formats,
+    check_program_name,
+    extra_records,
+    read_archive,
+)
+from .errors import Pt2WireError, SerializeError
+from .exporting import export_program
+from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
+from .exporting.payloads import PayloadRecords, export_constants, export_weights
+from .importing import import_program
+from .importing.example_inputs import import_example_inputs
+from .importing.payloads import PayloadStorages, import_constants, import_weights
+from .trees import check_opset, dropped_message, joined
+from .validation import validate_tree
+
+Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
+
+
+def save(
+    ep: Programs,
+    f: Target,
+    *,
+    extra_files: Mapping[str, str | bytes] | None = None,
+    opset_version: Mapping[str, int] | None = None,
+    pickle_protocol: int = DEFAULT_PICKLE_PROTOCOL,
+    formats: Sequence[FormName] = DEFAULT_FORMATS,
+    compress: bool = True,
+    durable: bool = True,
+) -> None:
+    """Save a program, or several, as a `.pt2` archive, which torch.export.load reads too.
+
+    A path is replaced as a whole once everything has been written: whatever happens before, the old file
+    stays. The same programs give the same bytes each time.
+
+    Args:
+        ep: An exported program, which is stored under the name "model", or programs by name. Programs that
+            share weights share them in the file.
+        f: A path, or a binary file object that is written from its position on.
+        extra_files: Further files by name, text or UTF-8 bytes. `load` gives them back.
+        opset_version: The version of each operator namespace that the program was written for.
+        pickle_protocol: For the record of example inputs that PyTorch reads. The default is the only one of
+            which PyTorch reads everything without running code.
+        formats: "json" is the form that PyTorch reads; "thrift" is smaller, and read faster by pt2wire and
+            by C++.
+        compress: Deflate the programs (not the weights). Without it the programs are stored aligned to 64
+            bytes, for readers that map the file.
+        durable: Return only when the file is on the disk, so that a crash of the machine cannot lose it.
+
+    Raises:
+        SerializeError: A program holds something that cannot be written; the path names the node or weight.
+        TypeError: An argument has the wrong type.
+        OSError: Writing failed. The old file is whole, and no temporary file is left.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> ep = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> file = io.BytesIO()
+        >>> save(ep, file)
+        >>> torch.equal(pt2wire.load(file).module()(torch.ones(3, 2)), ep.module()(torch.ones(3, 2)))
+        True
+    """
+    forms = check_formats(formats)
+    programs = _named(ep)
+    if isinstance(f, ExportedProgram):
+        raise TypeError("expected the program first and the file second: save(ep, f)")
+    others = extra_records(_text_only(extra_files or {}))
+    payloads = PayloadRecords()
+    new = {
+        name: _new_program(name, program, payloads, opset_version, pickle_protocol, several=len(programs) > 1)
+        for name, program in programs.items()
+    }
+    if isinstance(f, str | os.PathLike) and not str(os.fspath(f)).endswith(".pt2"):
+        warnings.warn(
+            f"torch.export.load expects a name that ends in .pt2, found {os.fspath(f)!r}", stacklevel=2
+        )
+    write_archive(f, new, payloads.contents, others, formats=forms, compress=compress, durable=durable)
+
+
+def load(
+    f: Source,
+    *,
+    name: str = "model",
+    extra_files: dict[str, Any] | None = None,
+    expected_opset_version: Mapping[str, int] | None = None,
+    mmap: bool = True,
+    verify: bool = True,
+    form: FormName | None = None,
+) -> ExportedProgram:
+    """Load a program from a `.pt2` archive, of `save` or of torch.export.save.
+
+    Nothing that the file brings is run.
+
+    Args:
+        f: A path, or a binary file object that is read from its position to its end.
+        name: Which program; torch.export.save calls it "model".
+        extra_files: A dict that is filled with the archive's extra files, as text (as bytes where a file is
+            not UTF-8).
+        expected_opset_version: Versions that operator namespaces must have, where the file names them.
+        mmap: Let the weights be a private map of the file, which is read when they are used. Changing a
+            weight never changes the file, but cutting the file short while the program is in use ends the
+            process. False copies the weights to memory.
+        verify: Compare every record with its CRC. Without it only the program is compared, not the weights.
+        form: "json" or "thrift" demands one form of the program; by default the archive's index decides.
+
+    Returns:
+        The program, with weights shared as they were when it was saved.
+
+    Raises:
+        OSError: The file cannot be opened.
+        TypeError: `f` is neither a path nor a binary file object.
+        DeserializeError: The file is no `.pt2` archive, is damaged or contradicts itself, or has a version
+            that cannot be read.
+        UnsafeArtifactError: The file asks for something that could run code.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> file, ep = io.BytesIO(), torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> torch.export.save(ep, file)
+        >>> torch.equal(pt2wire.load(file).module()(torch.ones(3, 2)), ep.module()(torch.ones(3, 2)))
+        True
+    """
+    if extra_files is not None and not isinstance(extra_files, dict):
+        raise TypeError(
+            f"expected a dict that is filled with extra files, found {type(extra_files).__name__}"
+        )
+    reader = ArchiveReader(f)
+    if verify:
+        reader.verify()
+    archive = read_archive(reader, [name], check_form(form))
+    program = _import(archive, name, PayloadStorages(copy=not mmap), expected_opset_version)
+    if extra_files is not None:
+        extra_files.update((key, _text_if_possible(content)) for key, content in archive.extra_files.items())
+    return program
+
+
+def load_all(
+    f: Source,
+    *,
+    expected_opset_version: Mapping[str, int] | None = None,
+    mmap: bool = True,
+    verify: bool = True,
+    form: FormName | None = None,
+) -> dict[str, ExportedProgram]:
+    """Load all programs of an archive; those that shared weights when they were saved do so again.
+
+    Args:
+        f: As for `load`.
+        expected_opset_version: As for `load`.
+        mmap: As for `load`.
+        verify: As for `load`.
+        form: As for `load`.
+
+    Returns:
+        The programs by name.
+
+    Raises:
+        Exception: As for `load`.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> file = io.BytesIO()
+        >>> pt2wire.save({"encoder": ep, "decoder": ep}, file)
+        >>> list(load_all(file))
+        ['encoder', 'decoder']
+    """
+    reader = ArchiveReader(f)
+    if verify:
+        reader.verify()
+    archive = read_archive(reader, None, check_form(form))
+    storages = PayloadStorages(copy=not mmap)
+    return {name: _import(archive, name, storages, expected_opset_version) for name in archive.programs}
+
+
+def _named(ep: Programs) -> Mapping[str, ExportedProgram]:
+    if isinstance(ep, ExportedProgram):
+        return {"model": ep}
+    if not isinstance(ep, Mapping):
+        raise TypeError(f"expected an ExportedProgram, or a dict of them by name, found {type(ep).__name__}")
+    if not ep:
+        raise TypeError("expected at least one program, found an empty dict")
+    for name, program in ep.items():
+        check_program_name(name)
+        if not isinstance(program, ExportedProgram):
+            raise TypeError(f"expected an ExportedProgram as {name!r}, found {type(program).__name__}")
+    return ep
+
+
+def _new_program(
+    name: str,
+    program: ExportedProgram,
+    payloads: PayloadRecords,
+    opset_version: Mapping[str, int] | None,
+    pickle_protocol: int,
+    *,
+    several: bool,
+) -> NewProgram:
+    try:
+        sample_inputs, flat_inputs = export_example_inputs(program.example_inputs, pickle_protocol)
+        return NewProgram(
+            tree=export_program(program, opset_version=opset_version),
+            weights=export_weights(program.state_dict, payloads),
+            constants=export_constants(program.constants, payloads, program.state_dict),
+            sample_inputs=sample_inputs,
+            flat_inputs=flat_inputs,
+        )
+    except Pt2WireError as error:
+        if several:
+            error.path = joined(name, error.path or "")
+        raise
+
+
+def _import(
+    archive: Archive,
+    name: str,
+    storages: PayloadStorages,
+    expected_opset_version: Mapping[str, int] | None,
+) -> ExportedProgram:
+    tree = archive.programs[name]
+    path = archive.paths[name]
+    dropped = archive.dropped.get(name)
+    if dropped:
+        warnings.warn(dropped_message(path, dropped, tree.schema_version), stacklevel=3)
+    try:
+        for finding in validate_tree(tree):
+            raise finding.error()
+        check_opset(tree, expected_opset_version or {})
+        weights, constants = archive.weights[name], archive.constants[name]
+        return import_program(
+            tree,
+            state_dict=import_weights(weights, storages, "weights"),
+            constants=import_constants(constants, weights, storages, "constants"),
+            example_inputs=import_example_inputs(
+                tree,
+                archive.optional_record(records.sample_inputs(name)),
+                archive.optional_record(records.flat_inputs(name)),
+                path,
+            ),
+        )
+    except Pt2WireError as error:
+        error.path = joined(path, error.path or "")
+        raise
+
+
+def _text_only(extra_files: Mapping[str, str | bytes]) -> Mapping[str, str | bytes]:
+    """Refuse bytes that torch.export.load could not give back as text."""
+    for name, content in extra_files.items():
+        if isinstance(content, bytes | bytearray | memoryview):
+            try:
+                str(content, "utf-8")
+            except UnicodeDecodeError as error:
+                raise SerializeError(
+                    "expected text in UTF-8, which is all that PyTorch reads, found other bytes",
+                    path=f"extra_files[{name!r}]",
+                    hint="Encode them first, for example with base64",
+                ) from error
+    return extra_files
+
+
+def _text_if_possible(content: bytes) -> str | bytes:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content

@@ -1,0 +1,341 @@
+"""Trees (the generated dataclasses) <-> bytes in both encodings, and <-> exported programs."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from thrift.protocol.TCompactProtocol import TCompactProtocol
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TType
+from thrift.transport.TTransport import TMemoryBuffer, TTransportException
+
+from .errors import DeserializeError, SerializeError
+from .generated import CodecError, json_codec, thrift_codec
+from .generated.types import (
+    OLDEST_VERSION,
+    REVISION,
+    SCHEMA_VERSION,
+    ExportedProgram,
+    SchemaVersion,
+    Writer,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+Encoded = bytes | bytearray | memoryview
+
+
+class Codec(Protocol):
+    """What both generated codecs offer."""
+
+    def encode(self, obj: Any) -> bytes: ...
+
+    def decode(self, cls: type[T], data: Any, *, unknown: list[str] | None = None) -> T: ...
+
+
+def to_json(tree: ExportedProgram) -> bytes:
+    """Write a tree as PyTorch's JSON.
+
+    Args:
+        tree: The tree, of `to_tree` for example.
+
+    Returns:
+        UTF-8 text with the keys and their order as PyTorch writes them.
+
+    Raises:
+        SerializeError: A value does not fit its field.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> to_json(pt2wire.to_tree(ep))[:28]
+        b'{"graph_module": {"graph": {'
+    """
+    return encode(json_codec, tree)
+
+
+def from_json(data: Encoded | str, *, unknown: list[str] | None = None) -> ExportedProgram:
+    """Read a tree from PyTorch's JSON.
+
+    Args:
+        data: UTF-8 text of a program whose format version is 8.2 or a later 8.
+        unknown: A file from a newer minor version may have fields that this one lacks. They are dropped and
+            their paths appended here; without a list a warning names them.
+
+    Raises:
+        DeserializeError: The text is no program in JSON, or of a version that cannot be read.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> tree = pt2wire.to_tree(ep)
+        >>> from_json(to_json(tree)) == tree
+        True
+    """
+    return decode_program(json_codec, data.encode() if isinstance(data, str) else data, "program", unknown)
+
+
+def to_thrift(tree: ExportedProgram) -> bytes:
+    """Write a tree in Thrift's compact encoding.
+
+    Args:
+        tree: The tree, of `to_tree` for example.
+
+    Returns:
+        The bytes of one plain struct, without any header.
+
+    Raises:
+        SerializeError: A value does not fit its field, or the tree is nested deeper than Thrift's readers go.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> tree = pt2wire.to_tree(ep)
+        >>> len(to_thrift(tree)) < len(to_json(tree))
+        True
+    """
+    return encode(thrift_codec, tree)
+
+
+def from_thrift(data: Encoded, *, unknown: list[str] | None = None) -> ExportedProgram:
+    """Read a tree from Thrift's compact encoding, strictly.
+
+    Args:
+        data: The bytes of one plain struct, with nothing before or behind it.
+        unknown: As for `from_json`.
+
+    Raises:
+        DeserializeError: The bytes are no program in Thrift, or of a version that cannot be read.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> tree = pt2wire.to_tree(ep)
+        >>> from_thrift(to_thrift(tree)) == tree
+        True
+    """
+    return decode_program(thrift_codec, data, "program", unknown)
+
+
+def to_tree(
+    ep: torch.export.ExportedProgram, *, opset_version: Mapping[str, int] | None = None
+) -> ExportedProgram:
+    """The tree of a program, without its weights. The program is left untouched.
+
+    Args:
+        ep: What `torch.export.export` returned.
+        opset_version: The version of each operator namespace that the program was written for.
+
+    Raises:
+        SerializeError: The program holds something that cannot be written; the path names the node.
+        TypeError: `ep` is no exported program.
+
+    Example:
+        >>> import torch
+        >>> ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> to_tree(ep).graph_module.graph.nodes[0].target
+        'torch.ops.aten.relu.default'
+    """
+    import torch
+
+    from .exporting import export_program
+
+    if not isinstance(ep, torch.export.ExportedProgram):
+        raise TypeError(f"expected an ExportedProgram, found {type(ep).__name__}")
+    return export_program(ep, opset_version=opset_version)
+
+
+def from_tree(
+    tree: ExportedProgram,
+    weights: Mapping[str, torch.Tensor],
+    constants: Mapping[str, torch.Tensor],
+    *,
+    example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+) -> torch.export.ExportedProgram:
+    """Make a program of a tree.
+
+    Args:
+        tree: The tree, of `to_tree` or `pt2wire.read` for example. It is checked first.
+        weights: Parameters and persistent buffers by name; they are used as they are, not copied.
+        constants: Constants and non-persistent buffers by name.
+        example_inputs: Positional and keyword arguments as for `torch.export.export`. Without them, stand-ins
+            on the meta device are made from the tree, because PyTorch checks inputs against guards only in
+            programs that have example inputs.
+
+    Raises:
+        DeserializeError: The tree is not sound, or does not fit the weights.
+
+    Example:
+        >>> import torch
+        >>> ep = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> again = from_tree(to_tree(ep), ep.state_dict, ep.constants)
+        >>> torch.equal(again.module()(torch.ones(3, 2)), ep.module()(torch.ones(3, 2)))
+        True
+    """
+    from .importing import import_program
+    from .importing.example_inputs import rebuild_example_inputs
+    from .validation import validate_tree
+
+    for finding in validate_tree(tree):
+        raise finding.error()
+    if example_inputs is None:
+        example_inputs = rebuild_example_inputs(tree)
+    return import_program(
+        tree, state_dict=dict(weights), constants=dict(constants), example_inputs=example_inputs
+    )
+
+
+def encode(codec: Codec, obj: Any, path: str = "") -> bytes:
+    """Encode a generated object; CodecError becomes SerializeError."""
+    try:
+        return codec.encode(obj)
+    except CodecError as error:
+        raise SerializeError(error.message, path=joined(path, error.path)) from error
+
+
+def decode(codec: Codec, cls: type[T], data: Encoded, path: str) -> tuple[T, list[str]]:
+    """Decode an object, and list the fields that were dropped; CodecError becomes DeserializeError."""
+    dropped: list[str] = []
+    try:
+        return codec.decode(cls, data, unknown=dropped), dropped
+    except CodecError as error:
+        raise DeserializeError(error.message, path=joined(path, error.path)) from error
+
+
+def decode_program(
+    codec: Codec, data: Encoded, path: str, unknown: list[str] | None = None
+) -> ExportedProgram:
+    """Decode a program and check its version.
+
+    Without a list to put them in, a warning names fields that had to be dropped.
+    """
+    try:
+        tree, dropped = decode(codec, ExportedProgram, data, path)
+    except DeserializeError as error:
+        version = _peek_version(codec, data)
+        if version is not None:
+            check_version(version, path)
+            if _is_newer(version):
+                found = f"{version.major}.{version.minor}"
+                error.hint = f"The file has format {found}, this is {_text(SCHEMA_VERSION)}: upgrade pt2wire"
+        raise
+    check_version(tree.schema_version, path)
+    check_dropped(dropped, tree.schema_version, tree.writer, path)
+    if unknown is not None:
+        unknown += dropped
+    elif dropped:
+        warnings.warn(dropped_message(path, dropped, tree.schema_version), stacklevel=3)
+    return tree
+
+
+def check_version(version: SchemaVersion, path: str) -> None:
+    """Refuse another major version, and one older than the oldest that this package reads."""
+    number = (version.major, version.minor)
+    if version.major != SCHEMA_VERSION[0] or number < OLDEST_VERSION:
+        raise DeserializeError(
+            f"expected format {_text(OLDEST_VERSION)} to {_text(SCHEMA_VERSION)}, found {_text(number)}",
+            path=joined(path, "schema_version"),
+            hint="Upgrade pt2wire"
+            if number > SCHEMA_VERSION
+            else "Load it with the PyTorch that wrote it, and save it with a newer one",
+        )
+
+
+def check_opset(tree: ExportedProgram, expected: Mapping[str, int]) -> None:
+    """Refuse a program that was written for another version of some operators than the caller expects."""
+    for namespace, version in expected.items():
+        found = tree.opset_version.get(namespace, version)
+        if found != version:
+            raise DeserializeError(
+                f"expected version {version} of the operators {namespace!r}, found {found}",
+                path=f"opset_version[{namespace!r}]",
+            )
+
+
+def check_dropped(dropped: list[str], version: SchemaVersion, writer: Writer | None, path: str) -> None:
+    """Refuse unknown fields unless the file is newer than this package."""
+    if not dropped or _is_newer(version) or (writer is not None and writer.revision > REVISION):
+        return
+    raise DeserializeError(
+        f"format {version.major}.{version.minor} has no such field",
+        path=joined(path, dropped[0]),
+        hint="The file is damaged, or its version number is wrong",
+    )
+
+
+def dropped_message(path: str, dropped: list[str], version: SchemaVersion) -> str:
+    """What to say about fields that only a newer version knows."""
+    return (
+        f"{path} has format {version.major}.{version.minor}, this is {_text(SCHEMA_VERSION)}: "
+        f"{len(dropped)} unknown fields were dropped, the first is {dropped[0]}"
+    )
+
+
+def joined(path: str, inner: str) -> str:
+    """A path into a document, behind that of the document.
+
+    Example:
+        >>> joined("m.pt2:models/model.json", "guards_code[0]")
+        'm.pt2:models/model.json:guards_code[0]'
+    """
+    return f"{path}:{inner}" if path and inner else path or inner
+
+
+def _is_newer(version: SchemaVersion) -> bool:
+    return (version.major, version.minor) > SCHEMA_VERSION
+
+
+def _text(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
+
+
+def _peek_version(codec: Codec, data: Encoded) -> SchemaVersion | None:
+    """The version of a program that cannot be decoded, if that much can be made out: for messages only."""
+    try:
+        major, minor = _peek_json(data) if codec is json_codec else _peek_thrift(data)
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        EOFError,
+        RecursionError,
+        TProtocolException,
+        TTransportException,
+    ):
+        return None
+    return SchemaVersion(major=int(major), minor=int(minor))
+
+
+def _peek_json(data: Encoded) -> tuple[int, int]:
+    version = json.loads(bytes(data))["schema_version"]
+    return version["major"], version["minor"]
+
+
+def _peek_thrift(data: Encoded) -> tuple[int, int]:
+    protocol = TCompactProtocol(TMemoryBuffer(bytes(data)))
+    _skip_to(protocol, ExportedProgram.FIELD_IDS["schema_version"])
+    _skip_to(protocol, SchemaVersion.FIELD_IDS["major"])
+    major = protocol.readI64()
+    protocol.readFieldEnd()
+    _, _, field_id = protocol.readFieldBegin()
+    if field_id != SchemaVersion.FIELD_IDS["minor"]:
+        raise LookupError("no minor version")
+    return major, protocol.readI64()
+
+
+def _skip_to(protocol: TCompactProtocol, wanted: int) -> None:
+    """Enter a struct and stop in front of the value of one field."""
+    protocol.readStructBegin()
+    while True:
+        _, kind, field_id = protocol.readFieldBegin()
+        if kind == TType.STOP:
+            raise LookupError("no version")
+        if field_id == wanted:
+            return
+        protocol.skip(kind)
+        protocol.readFieldEnd()

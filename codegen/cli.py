@@ -78,7 +78,7 @@ def _generate(arguments: argparse.Namespace) -> int:
     changed = write_tree(files, out)
     for path in changed:
         _say(str(out / path))
-    _say(f"{len(changed)} of {len(files)} files changed in {out}")
+    _say(f"{out} is up to date with {schema_path} (files changed: {len(changed)})")
     return _FINE
 
 
@@ -87,7 +87,7 @@ def _check(arguments: argparse.Namespace) -> int:
     files = _render(schema_path)
     differences = compare_tree(files, out)
     if not differences:
-        _say(f"{out} is up to date with {schema_path} ({len(files)} files)")
+        _say(f"{out} is up to date with {schema_path}")
         return _FINE
     for difference in differences:
         path = out / difference.path
@@ -95,7 +95,7 @@ def _check(arguments: argparse.Namespace) -> int:
         _say(f"::error file={path}::{message}" if arguments.format == "github" else f"{path}: {message}")
         if difference.diff:
             _say(difference.diff)
-    _say(f"{len(differences)} files are not as generated from {schema_path}. Run: {_command(arguments)}")
+    _say(f"Files that differ from what {schema_path} gives: {len(differences)}. Run: {_command(arguments)}")
     return _FINDINGS
 
 

@@ -112,12 +112,13 @@ def test_generate_then_check_is_fine_and_generate_again_changes_nothing(
 ) -> None:
     shutil.copy(SCHEMA, tmp_path / "schema.yaml")
     assert run("generate", tmp_path) == 0
-    assert f"{len(files)} of {len(files)} files changed in" in capsys.readouterr().out
+    assert f"(files changed: {len(files)})" in capsys.readouterr().out
     times = {path: (tmp_path / "generated" / path).stat().st_mtime_ns for path in files}
     assert run("check", tmp_path) == 0
     assert "is up to date with" in capsys.readouterr().out
     assert run("generate", tmp_path) == 0
-    assert capsys.readouterr().out == f"0 of {len(files)} files changed in {tmp_path / 'generated'}\n"
+    out = f"{tmp_path / 'generated'} is up to date with {tmp_path / 'schema.yaml'} (files changed: 0)\n"
+    assert capsys.readouterr().out == out
     assert times == {path: (tmp_path / "generated" / path).stat().st_mtime_ns for path in files}
 
 

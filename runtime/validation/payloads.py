@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from ..archive.extents import check_one_dtype, tensor_extent
 from ..errors import DeserializeError
@@ -38,9 +38,10 @@ def validate_payloads(
         expected a payload for 'bias', found none
     """
     findings = Findings()
+    names = weights.config.keys() | constants.config.keys()
     for field, config in (("weights", weights), ("constants", constants)):
         for fqn, payload in config.config.items():
-            _check_payload(payload, weights, f"{field}[{fqn[:80]!r}]", findings)
+            _check_payload(payload, names, f"{field}[{fqn[:80]!r}]", findings)
         try:
             check_one_dtype(config, field)
         except DeserializeError as error:
@@ -54,9 +55,7 @@ def validate_payloads(
     return findings.found
 
 
-def _check_payload(
-    payload: types.PayloadMeta, weights: types.PayloadConfig, path: str, findings: Findings
-) -> None:
+def _check_payload(payload: types.PayloadMeta, names: Set[str], path: str, findings: Findings) -> None:
     if not _RECORD.fullmatch(payload.path_name):
         message = f"expected a plain file name, found {payload.path_name[:80]!r}"
         findings.add("payload-record", f"{path}.path_name", message)
@@ -69,7 +68,7 @@ def _check_payload(
             tensor_extent(payload.tensor_meta, path)
         except DeserializeError as error:
             findings.add("payload-meta", f"{path}.tensor_meta", error.message)
-    if payload.alias_of is not None and payload.alias_of not in weights.config:
+    if payload.alias_of is not None and payload.alias_of not in names:
         message = f"expected the name of a weight, found {payload.alias_of[:80]!r}"
         findings.add("payload-missing", f"{path}.alias_of", message)
 

@@ -89,11 +89,11 @@ _RULES = (
     Rule("payload-differs", "payloads", "A payload is described as the graph describes it."),
     Rule("payload-kind", "payloads", "A payload is a parameter exactly where the signature says so."),
     Rule("payload-pickled", "payloads", "A payload is not pickled, since unpickling runs code.", unsafe=True),
+    Rule("payload-size", "file", "A payload has the bytes that its sizes, strides and offset reach to."),
     Rule("payload-record", "payloads", "A payload's record is a plain file name; one record has one dtype."),
     Rule("unknown-operator", "operators", "An operator is registered in this process."),
     Rule("operator-arguments", "operators", "The arguments of an operator fit its schema."),
     Rule("operator-returns", "operators", "The outputs of an operator fit its schema."),
-    Rule("operators-unchecked", "operators", "Operators can be checked only where torch is installed."),
     Rule("file", "file", "The file is an archive that can be read, and each record decodes."),
     Rule("forms-differ", "file", "The JSON and the Thrift form of a program are the same program."),
 )

@@ -1,0 +1,162 @@
+"""The check of a whole archive, or of one program: everything at once, without loading or running it."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from ..archive import records
+from ..archive.contents import CODECS, StoredProgram, read_index, read_program
+from ..archive.extents import check_payload
+from ..archive.index import Form, documents
+from ..archive.reader import ArchiveReader, Source
+from ..errors import DeserializeError
+from ..findings import Finding
+from ..generated import Struct, Union, types
+from ..trees import joined
+from .payloads import validate_payloads
+from .rules import Findings
+from .trees import validate_tree
+
+
+def validate(artifact: types.ExportedProgram | Source) -> list[Finding]:
+    """Checks a program or an archive, and runs nothing of it.
+
+    The structure is checked everywhere. That operators exist and are called as they want to be is checked
+    where torch is installed; elsewhere a warning says that it was not.
+
+    Args:
+        artifact: A tree, or a `.pt2` archive: its path, or a binary file object. Of an archive, every record
+            is compared with its CRC, both forms of every program are decoded and compared, and payloads are
+            compared with what the program says about them.
+
+    Returns:
+        What is wrong; empty for a sound artifact. `finding.error()` is the error that `load` would raise.
+
+    Raises:
+        OSError: The file cannot be opened.
+        TypeError: The argument is neither a tree nor a file.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> file = io.BytesIO()
+        >>> pt2wire.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+        >>> validate(file)
+        []
+        >>> [finding.rule for finding in validate(io.BytesIO(file.getvalue()[:100]))]
+        ['file']
+    """
+    if isinstance(artifact, types.ExportedProgram):
+        return _validate_program(artifact)
+    findings = Findings()
+    try:
+        reader = ArchiveReader(artifact)
+        reader.verify()
+        index = read_index(reader)
+    except DeserializeError as error:
+        _add(findings, error)
+        return findings.found
+    names = records.program_names(list(reader.entries))
+    if not names:
+        findings.add("file", reader.name, "expected at least one program (models/NAME.json), found none")
+    views: dict[str, memoryview] = {}
+    for name in names:
+        stored: dict[Form, StoredProgram] = {}
+        for form in Form:
+            if not any(record in reader for record in documents(name, form)):
+                continue
+            try:
+                stored[form] = read_program(reader, index, name, form, views)
+            except DeserializeError as error:
+                _add(findings, error)
+        _check_stored(list(stored.values()), findings)
+    return findings.found
+
+
+def _check_stored(stored: list[StoredProgram], findings: Findings) -> None:
+    # Usually both forms are one program, which is then checked once.
+    distinct = stored[:1]
+    for other in stored[1:]:
+        where = _first_difference(distinct[0], other)
+        if where is not None:
+            distinct.append(other)
+            message = f"expected the same program as in {distinct[0].path}, found a difference"
+            findings.add("forms-differ", joined(other.path, where), message)
+    for program in distinct:
+        configs = _configs(program)
+        found = [*_validate_program(program.tree), *validate_payloads(program.tree, *configs)]
+        findings.found += (
+            dataclasses.replace(finding, path=joined(program.path, finding.path)) for finding in found
+        )
+        for field, payloads in (("weights", program.weights), ("constants", program.constants)):
+            for fqn, payload in payloads.items():
+                meta = payload.meta
+                if meta.use_pickle or meta.absent or meta.tensor_meta is None:
+                    continue
+                try:
+                    check_payload(meta, len(payload.data), f"{field}[{fqn[:80]!r}]")
+                except DeserializeError as error:
+                    _add(findings, error, "payload-size", program.path)
+
+
+def _validate_program(tree: types.ExportedProgram) -> list[Finding]:
+    found = validate_tree(tree)
+    try:
+        from .operators import validate_operators
+    except ImportError as error:
+        if error.name != "torch":
+            raise
+        warnings.warn("torch is not installed, so operators were not checked", stacklevel=3)
+        return found
+    # What is not sound cannot be compared with schemas.
+    return found or validate_operators(tree)
+
+
+def _configs(program: StoredProgram) -> tuple[types.PayloadConfig, types.PayloadConfig]:
+    weights, constants = (
+        types.PayloadConfig({fqn: payload.meta for fqn, payload in payloads.items()})
+        for payloads in (program.weights, program.constants)
+    )
+    return weights, constants
+
+
+def _first_difference(one: StoredProgram, other: StoredProgram) -> str | None:
+    # By encoding, since NaN is not equal to itself.
+    encode = CODECS[Form.THRIFT].encode
+    lefts, rights = (one.tree, *_configs(one)), (other.tree, *_configs(other))
+    for left, right, path in zip(lefts, rights, ("", "weights", "constants"), strict=True):
+        if encode(left) != encode(right):
+            return next(_differences(left, right, path), path)
+    return None
+
+
+def _differences(left: Any, right: Any, path: str) -> Iterator[str]:
+    if type(left) is not type(right):
+        yield path
+    elif isinstance(left, list):
+        if len(left) != len(right):
+            yield path
+        for index, (mine, theirs) in enumerate(zip(left, right, strict=False)):
+            yield from _differences(mine, theirs, f"{path}[{index}]")
+    elif isinstance(left, dict):
+        if list(left) != list(right):
+            yield path
+        for key in left.keys() & right.keys():
+            yield from _differences(left[key], right[key], f"{path}[{key!r}]")
+    elif isinstance(left, Union):
+        if left.type != right.type:
+            yield path
+        else:
+            yield from _differences(left.value, right.value, f"{path}.{left.type}")
+    elif isinstance(left, Struct):
+        for field in left.FIELD_IDS:
+            inner = f"{path}.{field}" if path else field
+            yield from _differences(getattr(left, field), getattr(right, field), inner)
+    elif left != right and not (left != left and right != right):
+        yield path
+
+
+def _add(findings: Findings, error: DeserializeError, rule: str = "file", path: str = "") -> None:
+    findings.add(rule, joined(path, error.path or ""), error.message, error.hint)

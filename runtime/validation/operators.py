@@ -1,0 +1,206 @@
+"""The check of calls against the schemas of operators: needs torch, and runs no operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..findings import Finding
+from ..generated import types
+from ..operators import Target, TargetKind, parse_target
+from .rules import Findings
+
+_NUMBERS = frozenset(
+    {"as_int", "as_float", "as_bool", "as_complex", "as_sym_int", "as_sym_float", "as_sym_bool"}
+)
+_INTEGERS = frozenset({"as_ints", "as_sym_ints", "as_int", "as_sym_int", "as_tensors"})
+_FLOATS = frozenset({"as_floats", "as_sym_floats", "as_float", "as_sym_float"})
+
+#: Members of `Argument` that fit a parameter, by the name of its type in the schema. Where torch converts, we
+#: accept what it converts: numbers for a tensor, one number for a list. Types that are not here take any.
+_ARGUMENTS: Mapping[str, frozenset[str]] = {
+    "Tensor": frozenset({"as_tensor", "as_optional_tensor"}) | _NUMBERS,
+    "number": frozenset({"as_tensor"}) | _NUMBERS,
+    "int": frozenset({"as_int", "as_sym_int", "as_bool", "as_sym_bool", "as_tensor"}),
+    "float": frozenset({"as_tensor"}) | _NUMBERS - {"as_complex"},
+    "bool": frozenset({"as_bool", "as_sym_bool", "as_int", "as_sym_int", "as_tensor"}),
+    "str": frozenset({"as_string"}),
+    "Device": frozenset({"as_device", "as_string"}),
+    "ScalarType": frozenset({"as_scalar_type"}),
+    "Layout": frozenset({"as_layout"}),
+    "MemoryFormat": frozenset({"as_memory_format"}),
+    "Generator": frozenset(),
+    "Storage": frozenset(),
+    "Stream": frozenset(),
+    "List[Tensor]": frozenset({"as_tensors"}),
+    "List[Optional[Tensor]]": frozenset({"as_optional_tensors", "as_tensors"}),
+    "List[List[Tensor]]": frozenset({"as_nested_tensors", "as_tensors"}),
+    "List[int]": _INTEGERS,
+    "List[float]": _FLOATS | _INTEGERS,
+    "List[number]": _FLOATS | _INTEGERS | {"as_bools", "as_sym_bools"},
+    "List[bool]": frozenset({"as_bools", "as_sym_bools", "as_bool"}),
+    "List[str]": frozenset({"as_strings"}),
+}
+
+#: Members that fit a return. An undefined tensor is written as none.
+_RETURNS: Mapping[str, frozenset[str]] = {
+    "Tensor": frozenset({"as_tensor", "as_none"}),
+    "Optional[Tensor]": frozenset({"as_tensor", "as_none"}),
+    "List[Tensor]": frozenset({"as_tensors"}),
+    "number": frozenset({"as_sym_int", "as_sym_float", "as_sym_bool"}),
+    "int": frozenset({"as_sym_int"}),
+    "float": frozenset({"as_sym_float"}),
+    "bool": frozenset({"as_sym_bool"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """An operator's schema: the members that fit each parameter and each return; None where any does."""
+
+    parameters: Mapping[str, frozenset[str] | None]
+    types: Mapping[str, str]
+    required: frozenset[str]
+    returns: Sequence[frozenset[str] | None]
+
+
+def validate_operators(tree: types.ExportedProgram) -> list[Finding]:
+    """Checks that the operators of a program are registered in this process, and called as they want to be.
+
+    Args:
+        tree: The program, in which `validate_tree` found nothing.
+
+    Returns:
+        What is wrong.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> tree = pt2wire.to_tree(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+        >>> tree.graph_module.graph.nodes[0].target = "torch.ops.aten.rely.default"
+        >>> [finding.message for finding in validate_operators(tree)]
+        ["expected an operator that is registered, found torch.ops.aten.rely.default, in node 'relu'"]
+    """
+    findings = Findings()
+    schemas: dict[str, _Schema | None] = {}
+    pending = [(tree.graph_module.graph, "graph_module.graph")]
+    while pending:
+        graph, path = pending.pop()
+        for index, node in enumerate(graph.nodes):
+            where = f"{path}.nodes[{index}]"
+            if node.target not in schemas:
+                schemas[node.target] = _find(node.target)
+            schema = schemas[node.target]
+            if schema is None:
+                _check_exists(node.target, f"{where}.target", node, findings)
+            else:
+                _check_call(schema, node, where, findings)
+            for position, argument in enumerate(node.inputs):
+                for inner, place in _nested(argument.arg, f"{where}.inputs[{position}].arg"):
+                    if isinstance(inner, str):
+                        _check_exists(inner, place, node, findings)
+                    else:
+                        pending.append((inner, place))
+    return findings.found
+
+
+def _nested(argument: types.Argument, path: str) -> Iterator[tuple[types.Graph | str, str]]:
+    # The subgraphs and operators in an argument.
+    if argument.type == "as_graph":
+        yield argument.as_graph.graph, f"{path}.as_graph.graph"
+    elif argument.type == "as_operator":
+        yield argument.as_operator, f"{path}.as_operator"
+    elif argument.type == "as_string_to_argument":
+        for key, value in argument.as_string_to_argument.items():
+            yield from _nested(value, f"{path}.as_string_to_argument[{key!r}]")
+
+
+def _find(text: str) -> _Schema | None:
+    target = parse_target(text)
+    if target is None or target.kind is not TargetKind.OPERATOR:
+        return None
+    found = find_schema(target)
+    if found is None:
+        return None
+    parameters = {argument.name: str(argument.real_type) for argument in found.arguments}
+    return _Schema(
+        parameters={name: _fitting(kind) for name, kind in parameters.items()},
+        types=parameters,
+        required=frozenset(argument.name for argument in found.arguments if not argument.has_default_value()),
+        returns=[_RETURNS.get(str(result.real_type)) for result in found.returns],
+    )
+
+
+def find_schema(target: Target) -> Any | None:
+    """The schema of an operator, or None where no operator of that name is registered.
+
+    It is looked up in the dispatcher by name: no attribute of `torch.ops` is followed.
+    """
+    overload = "" if target.overload == "default" else target.overload
+    try:
+        return torch._C._get_schema(f"{target.namespace}::{target.name}", overload)
+    except RuntimeError:
+        return None
+
+
+def _fitting(kind: str) -> frozenset[str] | None:
+    if kind.startswith("Optional[") and kind.endswith("]"):
+        inner = _fitting(kind[len("Optional[") : -1])
+        return None if inner is None else inner | {"as_none"}
+    if kind.startswith("__torch__."):
+        return frozenset({"as_custom_obj"})
+    return _ARGUMENTS.get(kind)
+
+
+def _check_exists(text: str, path: str, node: types.Node, findings: Findings) -> None:
+    target = parse_target(text)
+    if target is None:
+        return  # a finding of validate_tree
+    if target.kind is TargetKind.OPERATOR:
+        exists = find_schema(target) is not None
+    elif target.kind is TargetKind.HIGHER_ORDER:
+        exists = target.name in torch._ops._higher_order_ops
+    else:
+        return
+    if not exists:
+        findings.add(
+            "unknown-operator",
+            path,
+            f"expected an operator that is registered, found {text}, in node {node.name!r}",
+            "Import the package that registers it.",
+        )
+
+
+def _check_call(schema: _Schema, node: types.Node, path: str, findings: Findings) -> None:
+    given = set()
+    for position, named in enumerate(node.inputs):
+        given.add(named.name)
+        where = f"{path}.inputs[{position}]"
+        if named.name not in schema.parameters:
+            message = f"expected an argument of {node.target}, found {named.name!r}, in node {node.name!r}"
+            findings.add("operator-arguments", f"{where}.name", message)
+            continue
+        fitting = schema.parameters[named.name]
+        if fitting is not None and named.arg.type not in fitting:
+            message = (
+                f"expected {schema.types[named.name]} for {named.name!r} of {node.target}, "
+                f"found {named.arg.type}, in node {node.name!r}"
+            )
+            findings.add("operator-arguments", f"{where}.arg", message)
+    for name in sorted(schema.required - given):
+        message = f"expected the argument {name!r} of {node.target}, found none, in node {node.name!r}"
+        findings.add("operator-arguments", f"{path}.inputs", message)
+    if len(node.outputs) != len(schema.returns):
+        message = (
+            f"expected {len(schema.returns)} results of {node.target}, found {len(node.outputs)}, "
+            f"in node {node.name!r}"
+        )
+        findings.add("operator-returns", f"{path}.outputs", message)
+        return
+    for position, (output, fitting) in enumerate(zip(node.outputs, schema.returns, strict=True)):
+        if fitting is not None and output.type not in fitting:
+            expected = " or ".join(sorted(fitting))
+            message = f"expected {expected} of {node.target}, found {output.type}, in node {node.name!r}"
+            findings.add("operator-returns", f"{path}.outputs[{position}]", message)

@@ -276,6 +276,10 @@ def _check_writable(
         raise SerializeError(error.message, path=where) from error
 
 
+def _giving(content: Content) -> Callable[[], Content]:
+    return lambda: content
+
+
 def _reading(archive: Archive, record: str) -> Callable[[], Content]:
     return lambda: archive.record(record)
 
@@ -297,8 +301,7 @@ def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[
             raise SerializeError(
                 "expected a relative path as name of an extra file", path=f"extra_files[{name!r}]"
             )
-        encoded = content.encode() if isinstance(content, str) else content
-        made[records.EXTRA + name] = lambda encoded=encoded: encoded
+        made[records.EXTRA + name] = _giving(content.encode() if isinstance(content, str) else content)
     return made
 
 

@@ -15,8 +15,7 @@ from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
 from .importing import import_program
 from .importing.example_inputs import import_example_inputs
-from .trees import check_opset, from_json, to_json
-from .validation import validate_tree
+from .trees import check_opset, check_tree, from_json, to_json
 
 
 @dataclass(slots=True)
@@ -124,8 +123,7 @@ def deserialize(
             )
     trusted = isinstance(artifact, SerializedArtifact) and artifact.is_made_here()
     tree = from_json(artifact.exported_program)
-    for finding in validate_tree(tree):
-        raise finding.error()
+    check_tree(tree)
     check_opset(tree, expected_opset_version or {})
     example_inputs = import_example_inputs(
         tree, artifact.example_inputs, None, "example_inputs", weights_only=not trusted

@@ -11,6 +11,7 @@ from torch.export import ExportedProgram
 
 from .archive import records
 from .archive.contents import NewProgram, write_archive
+from .archive.payloads import config_of
 from .archive.reader import ArchiveReader, Source
 from .archive.target import Target
 from .archives import (
@@ -30,8 +31,7 @@ from .exporting.payloads import PayloadRecords, export_constants, export_weights
 from .importing import import_program
 from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
-from .trees import check_opset, dropped_message, joined
-from .validation import validate_tree
+from .trees import check_opset, check_tree, dropped_message, joined
 
 Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
 
@@ -242,10 +242,9 @@ def _import(
     if dropped:
         warnings.warn(dropped_message(path, dropped, tree.schema_version), stacklevel=3)
     try:
-        for finding in validate_tree(tree):
-            raise finding.error()
-        check_opset(tree, expected_opset_version or {})
         weights, constants = archive.weights[name], archive.constants[name]
+        check_tree(tree, config_of(weights), config_of(constants))
+        check_opset(tree, expected_opset_version or {})
         return import_program(
             tree,
             state_dict=import_weights(weights, storages, "weights"),

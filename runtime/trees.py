@@ -13,12 +13,13 @@ from thrift.Thrift import TType
 from thrift.transport.TTransport import TMemoryBuffer, TTransportException
 
 from .errors import DeserializeError, SerializeError
-from .generated import CodecError, json_codec, thrift_codec
+from .generated import CodecError, Struct, Union, json_codec, thrift_codec
 from .generated.types import (
     OLDEST_VERSION,
     REVISION,
     SCHEMA_VERSION,
     ExportedProgram,
+    PayloadConfig,
     SchemaVersion,
     Writer,
 )
@@ -26,16 +27,18 @@ from .generated.types import (
 if TYPE_CHECKING:
     import torch
 
-T = TypeVar("T")
-Encoded = bytes | bytearray | memoryview
+Document = TypeVar("Document", bound=Struct | Union)
+Encoded = bytes | memoryview
 
 
 class Codec(Protocol):
     """What both generated codecs offer."""
 
-    def encode(self, obj: Any) -> bytes: ...
+    def encode(self, tree: Struct | Union) -> bytes: ...
 
-    def decode(self, cls: type[T], data: Any, *, unknown: list[str] | None = None) -> T: ...
+    def decode(
+        self, cls: type[Document], data: bytes | memoryview, *, unknown: list[str] | None = None
+    ) -> Document: ...
 
 
 def to_json(tree: ExportedProgram) -> bytes:
@@ -179,10 +182,8 @@ def from_tree(
     """
     from .importing import import_program
     from .importing.example_inputs import rebuild_example_inputs
-    from .validation import validate_tree
 
-    for finding in validate_tree(tree):
-        raise finding.error()
+    check_tree(tree)
     if example_inputs is None:
         example_inputs = rebuild_example_inputs(tree)
     return import_program(
@@ -190,15 +191,15 @@ def from_tree(
     )
 
 
-def encode(codec: Codec, obj: Any, path: str = "") -> bytes:
+def encode(codec: Codec, tree: Struct | Union, path: str = "") -> bytes:
     """Encode a generated object; CodecError becomes SerializeError."""
     try:
-        return codec.encode(obj)
+        return codec.encode(tree)
     except CodecError as error:
         raise SerializeError(error.message, path=joined(path, error.path)) from error
 
 
-def decode(codec: Codec, cls: type[T], data: Encoded, path: str) -> tuple[T, list[str]]:
+def decode(codec: Codec, cls: type[Document], data: Encoded, path: str) -> tuple[Document, list[str]]:
     """Decode an object, and list the fields that were dropped; CodecError becomes DeserializeError."""
     dropped: list[str] = []
     try:
@@ -244,6 +245,19 @@ def check_version(version: SchemaVersion, path: str) -> None:
             if number > SCHEMA_VERSION
             else "Load it with the PyTorch that wrote it, and save it with a newer one",
         )
+
+
+def check_tree(
+    tree: ExportedProgram, weights: PayloadConfig | None = None, constants: PayloadConfig | None = None
+) -> None:
+    """Raise the first fault of a tree, or of the configs that belong to it."""
+    from .validation import validate_payloads, validate_tree
+
+    findings = validate_tree(tree)
+    if not findings and weights is not None and constants is not None:
+        findings = validate_payloads(tree, weights, constants)
+    for finding in findings:
+        raise finding.error()
 
 
 def check_opset(tree: ExportedProgram, expected: Mapping[str, int]) -> None:
@@ -297,7 +311,7 @@ def _text(version: tuple[int, int]) -> str:
 def _peek_version(codec: Codec, data: Encoded) -> SchemaVersion | None:
     """The version of a program that cannot be decoded, if that much can be made out: for messages only."""
     try:
-        major, minor = _peek_json(data) if codec is json_codec else _peek_thrift(data)
+        major, minor = _peek_json(data) if codec == json_codec else _peek_thrift(data)
     except (
         ValueError,
         TypeError,

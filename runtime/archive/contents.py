@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import DeserializeError, SerializeError
@@ -177,13 +178,7 @@ def write_archive(
     entries: list[IndexEntry] = []
     encoded: dict[str, bytes] = {}
     for name, program in programs.items():
-        for form in formats:
-            codec = CODECS[form]
-            contents = (
-                encode(codec, program.tree, name),
-                encode(codec, program.weights, name),
-                encode(codec, program.constants, name),
-            )
+        for form, contents in _encoded(name, program, formats):
             for record, content in zip(documents(name, form), contents, strict=True):
                 if record in encoded or record == records.INDEX:
                     raise SerializeError(
@@ -206,3 +201,20 @@ def write_archive(
                 archive.add(records.flat_inputs(name), program.flat_inputs)
         for record, get in (*payloads.items(), *others.items()):
             archive.add(record, get())
+
+
+def _encoded(
+    name: str, program: NewProgram, formats: Sequence[Form]
+) -> Iterator[tuple[Form, tuple[bytes, bytes, bytes]]]:
+    """The three documents of a program in each form."""
+    parts = (program.tree, program.weights, program.constants)
+    for form in formats:
+        try:
+            tree, weights, constants = (encode(CODECS[form], part) for part in parts)
+        except SerializeError as error:
+            # Thrift goes less deep than JSON; all else that is wrong with a tree is wrong in JSON too.
+            if form is Form.THRIFT and Form.JSON in formats:
+                warnings.warn(f"{name}: saved as JSON only: {error}", stacklevel=5)
+                continue
+            raise
+        yield form, (tree, weights, constants)

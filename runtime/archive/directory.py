@@ -102,7 +102,7 @@ def read_directory(data: memoryview, source: str, limits: Limits = DEFAULT_LIMIT
 def _find_directory(data: memoryview, source: str) -> tuple[int, int, int]:
     """Offset, size in bytes and number of entries of the directory."""
     end = len(data) - _END.size
-    if end < 0 or data[end : end + 4] != b"PK\x05\x06":
+    if end < 0 or bytes(data[end : end + 4]) != b"PK\x05\x06":
         if len(data) == 0:
             found, hint = "an empty file", "Was saving interrupted? Save the program again"
         elif bytes(data[:4]) == b"PK\x03\x04":
@@ -116,7 +116,7 @@ def _find_directory(data: memoryview, source: str) -> tuple[int, int, int]:
         raise DeserializeError("the zip end record announces a comment that is not there", path=source)
     stop = end
     locator = end - _LOCATOR64.size
-    if locator >= 0 and data[locator : locator + 4] == b"PK\x06\x07":
+    if locator >= 0 and bytes(data[locator : locator + 4]) == b"PK\x06\x07":
         _, _, stop, disks = _LOCATOR64.unpack_from(data, locator)
         if stop + _END64.size > locator:
             raise DeserializeError("the zip64 end record is not where its locator says", path=source)

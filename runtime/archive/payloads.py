@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import DeserializeError
@@ -50,3 +51,8 @@ def read_payloads(
             views[record] = reader.record(record, verify=False)
         payloads[fqn] = Payload(meta, views[record])
     return payloads
+
+
+def config_of(payloads: Mapping[str, Payload]) -> PayloadConfig:
+    """The config that lists these payloads."""
+    return PayloadConfig(config={fqn: payload.meta for fqn, payload in payloads.items()})

@@ -17,8 +17,8 @@ Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
 def open_target(target: Target, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """A file to write to, which takes the target's place when the block ends without an exception.
 
-    A path is replaced as a whole: its mode stays, a symbolic link to it stays, and until the very end
-    everybody sees the old content. An exception of any kind leaves the old file and no temporary file. Devices
+    A path is replaced as a whole: its mode and a symbolic link to it stay, and until the very end everybody
+    sees the old content. An exception of any kind leaves the old file and no temporary file. Devices
     and pipes are written in place, and so are file objects, from their position on.
 
     Args:

@@ -110,7 +110,8 @@ def _storage_key(tensor: torch.Tensor) -> Hashable:
     """What tensors that share their memory have in common."""
     storage = tensor.untyped_storage()
     if storage.device.type == "meta":
-        return storage._cdata  # no memory that could be compared
+        cdata: int = storage._cdata  # no memory that could be compared
+        return cdata
     return str(storage.device), storage.data_ptr()
 
 
@@ -118,7 +119,7 @@ def storage_bytes(storage: torch.UntypedStorage) -> memoryview:
     """The bytes of a storage, without a copy if they are in host memory; the view keeps the storage alive."""
     if storage.device.type == "meta" or storage.nbytes() == 0:
         return memoryview(b"")
-    storage = storage.cpu()
+    storage = storage.cpu()  # type: ignore[no-untyped-call]
     array = (ctypes.c_ubyte * storage.nbytes()).from_address(storage.data_ptr())
     array._storage = storage  # type: ignore[attr-defined]  # keeps the memory alive
     return memoryview(array).cast("B")

@@ -41,14 +41,14 @@ class PayloadStorages:
 
     def _make(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
         if device.type == "meta" or len(data) == 0:
-            return torch.UntypedStorage(0, device=device)
+            return torch.UntypedStorage(0, device=device)  # type: ignore[no-untyped-call]
         if not (self.copy or data.readonly):
             mapped = torch.frombuffer(data, dtype=torch.uint8)
             if device.type != "cpu":
                 return mapped.to(device).untyped_storage()
             if mapped.data_ptr() % _MEMORY_ALIGNMENT == 0:
                 return mapped.untyped_storage()
-        copied = torch.UntypedStorage(len(data))
+        copied = torch.UntypedStorage(len(data))  # type: ignore[no-untyped-call]
         memory = (ctypes.c_ubyte * len(data)).from_address(copied.data_ptr())
         memoryview(memory).cast("B")[:] = data
         return copied if device.type == "cpu" else copied.to(device=device)

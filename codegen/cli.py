@@ -6,6 +6,7 @@ Exit codes: 0 fine, 1 findings, 2 failure (a file that cannot be read, a wrong a
 from __future__ import annotations
 
 import argparse
+import errno
 import shlex
 import sys
 from collections.abc import Iterable
@@ -123,8 +124,10 @@ def _schema_path(arguments: argparse.Namespace) -> Path:
     """The schema named, else that of the working directory, else that of this package's source tree."""
     if arguments.schema is not None:
         return Path(arguments.schema)
-    here = Path("schema.yaml")
-    return here if here.exists() else Path(__file__).resolve().parent.parent / "schema.yaml"
+    for path in (Path("schema.yaml"), Path(__file__).resolve().parent.parent / "schema.yaml"):
+        if path.exists():
+            return path
+    raise FileNotFoundError(errno.ENOENT, "no schema here; name one with --schema", "schema.yaml")
 
 
 def _out(arguments: argparse.Namespace) -> Path:

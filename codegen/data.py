@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from .model import EnumValue, Field, ListType, MapType, NamedType, Schema, TypeDef, TypeRef
+from .model import EnumValue, Field, Kind, ListType, MapType, NamedType, Schema, TypeDef, TypeRef
 
 
 def outputs(schema: Schema) -> dict[str, str]:
@@ -37,7 +37,7 @@ def to_plain(schema: Schema) -> dict[str, Any]:
 
 def _type(definition: TypeDef) -> dict[str, Any]:
     plain: dict[str, Any] = {"kind": definition.kind.value, "doc": definition.doc, **_origin(definition)}
-    if definition.values:
+    if definition.kind is Kind.ENUM:
         plain["values"] = {value.name: _value(value) for value in definition.values}
     else:
         plain["fields"] = {field.name: _field(field) for field in definition.fields}

@@ -35,7 +35,7 @@ class Reader:
         for key in required:
             if key not in mapping:
                 self.faults.add("missing-key", element.position, f"{what} has no `{key}`", "Add it")
-        return {key: entry.value for key, entry in mapping.items()}
+        return {key: entry.value for key, entry in mapping.items() if key in (*required, *optional)}
 
     def mapping(self, element: Element, what: str) -> dict[str, Entry] | None:
         if isinstance(element, Mapping):

@@ -151,6 +151,11 @@ class _Resolver:
         else:
             fields = self._fields(name, kind, keys.get(body), since)
             self._check_numbers(what, "id", [(f.name, f.id, f.position) for f in fields], ids, names)
+        body_element = keys.get(body)
+        if kind is not Kind.STRUCT and isinstance(body_element, Mapping) and not body_element.entries:
+            self._faults.add(
+                "empty-type", body_element.position, f"{what} has no {body}", "Nothing could be written"
+            )
         return TypeDef(name, kind, doc, *since, fields, values, ids, names, entry.position)
 
     def _kind(self, name: str, mapping: Mapping) -> Kind | None:

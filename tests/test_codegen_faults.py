@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pt2wire.codegen.faults import Level, SchemaError
+from pt2wire.codegen.lint import lint
 from pt2wire.codegen.resolve import load_schema
 
-from .helpers.schemas import HEAD, MARK, SCHEMA, indented, write_marked
+from .helpers.schemas import HEAD, MARK, indented, write_marked
 
 STRUCT = """\
 A:
@@ -250,6 +252,11 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "reserved-id",
         "takes the reserved value 1",
     ),
+    "an enum without values": (
+        indented(ENUM[: ENUM.index("values:")] + f"values: {MARK}{{}}\n"),
+        "empty-type",
+        "enum `E` has no values",
+    ),
     "an unknown key in reserved": (
         indented(STRUCT + f"  reserved: {{{MARK}numbers: [1]}}\n"),
         "unknown-key",
@@ -410,19 +417,59 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
         load_schema(tmp_path / "none.yaml")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+#: Lines that stand for each kind of line of the schema, and one whole type of each kind.
+SMALL = indented(ENUM + STRUCT + '    y: {id: 20, type: "map<string, list<E>>", default: {}, doc: Y.}\n')
+TOKENS = [
+    "null",
+    "[]",
+    "{}",
+    "1",
+    "-1",
+    "8.20",
+    '"8.2"',
+    "true",
+    "x",
+    "enum",
+    "list<A>",
+    "? [a]",
+    "&a",
+    "*a",
+    "!t x",
+]
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_mutated_schema_resolves_or_gives_findings_with_positions(
     tmp_path: Path, data: st.DataObject
 ) -> None:
-    source = SCHEMA.read_bytes()
-    start = data.draw(st.integers(0, len(source)))
-    length = data.draw(st.integers(0, 30))
+    words = re.split(r"(?<=[\s:{},])", SMALL)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(words) - 1))
+        words[at : at + data.draw(st.integers(0, 2))] = data.draw(
+            st.lists(st.sampled_from(TOKENS + words), max_size=2)
+        )
     path = tmp_path / "schema.yaml"
-    path.write_bytes(source[:start] + data.draw(st.binary(max_size=20)) + source[start + length :])
-    lines = path.read_bytes().count(b"\n") + 1
+    path.write_text("".join(words))
+    lines = path.read_text().count("\n") + 1
+    try:
+        schema = load_schema(path)
+    except SchemaError as error:
+        assert error.findings
+        assert all(1 <= finding.position.line <= lines + 1 for finding in error.findings)
+    else:
+        lint(schema)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_mutated_bytes_resolve_or_give_findings(tmp_path: Path, data: st.DataObject) -> None:
+    source = SMALL.encode()
+    start = data.draw(st.integers(0, len(source)))
+    end = data.draw(st.integers(start, min(len(source), start + 30)))
+    path = tmp_path / "schema.yaml"
+    path.write_bytes(source[:start] + data.draw(st.binary(max_size=20)) + source[end:])
     try:
         load_schema(path)
     except SchemaError as error:
         assert error.findings
-        assert all(1 <= finding.position.line <= lines + 1 for finding in error.findings)

@@ -79,8 +79,8 @@ class _Resolver:
         )
         log = self._get(keys, "log", self._log)
         types = self._get(keys, "types", self._types)
-        if None in (name, version, oldest, revision, treespec, log, types):
-            return None
+        if self._faults.findings:
+            return None  # a type may be missing that others hold
         assert name and version and oldest and revision is not None and treespec is not None
         assert log is not None and types is not None
         return Schema(

@@ -389,13 +389,16 @@ def test_all_faults_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path
     assert str(caught.value).count("\n") == 4
 
 
-def test_a_fault_in_a_type_does_not_make_its_users_faulty(tmp_path: Path) -> None:
-    path, _ = write_marked(
-        tmp_path, field("y: {id: 20, type: E, default: ONE, doc: Y.}").replace("value: 1", "value: x")
-    )
+@pytest.mark.parametrize(
+    ("old", "new", "rule"), [("value: 1", "value: x", "wrong-node"), ("kind: enum", "kind: e", "wrong-value")]
+)
+def test_a_fault_in_a_type_does_not_make_its_users_faulty(
+    tmp_path: Path, old: str, new: str, rule: str
+) -> None:
+    path, _ = write_marked(tmp_path, field("y: {id: 20, type: list<E>, doc: Y.}").replace(old, new))
     with pytest.raises(SchemaError) as caught:
         load_schema(path)
-    assert [finding.rule for finding in caught.value.findings] == ["wrong-node"]
+    assert [finding.rule for finding in caught.value.findings] == [rule]
 
 
 def test_bytes_that_are_not_utf8_are_found(tmp_path: Path) -> None:

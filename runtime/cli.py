@@ -1,0 +1,309 @@
+"""The command `pt2wire`: parses arguments and prints; what it prints is made elsewhere. Needs no torch.
+
+Exit codes: 0 fine, 1 findings, 2 failure, wrong usage included. Failures are one line on stderr; the option
+--debug, or PT2WIRE_DEBUG=1 in the environment, shows the traceback.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from . import locating
+from .converting import FileFormat, convert, format_of, read_programs
+from .errors import Pt2WireError
+from .findings import Finding
+from .generated.types import REVISION, SCHEMA_VERSION
+from .inspecting import ProgramSummary, ValueSummary, summarize_archive
+from .validation import RULES, validate
+from .version import __version__
+
+FINE, FINDINGS, FAILURE = 0, 1, 2
+
+# typer does not export the class that all errors of wrong usage have in common.
+_UsageProblem: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+app = typer.Typer(
+    help="Exported PyTorch programs as data: look at them, check them, convert them.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+_out = Console(highlight=False, soft_wrap=True)
+
+_File = Annotated[str, typer.Argument(metavar="FILE", help="A .pt2 archive, or a program as JSON or Thrift.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to read.")]
+
+
+def main() -> None:
+    """The entry point: runs one command and leaves with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command.
+
+    Args:
+        arguments: What stands behind `pt2wire` on the command line.
+
+    Returns:
+        The exit code.
+    """
+    debug = os.environ.get("PT2WIRE_DEBUG", "") not in ("", "0") or "--debug" in arguments
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = app(list(arguments), standalone_mode=False, prog_name="pt2wire")
+            sys.stdout.flush()
+        return code if isinstance(code, int) else FINE
+    except _UsageProblem as error:
+        message = error.format_message()
+        return _fail(f"{message} (see --help)") if message else FAILURE  # without arguments: help was shown
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINE
+    except (Pt2WireError, OSError) as error:
+        if debug:
+            raise
+        return _fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted")
+    except Exception as error:
+        if debug:
+            raise
+        return _fail(f"internal error: {type(error).__name__}: {error} (PT2WIRE_DEBUG=1 shows where)")
+
+
+def _fail(message: str) -> int:
+    print(f"pt2wire: {plain(message)}", file=sys.stderr)
+    return FAILURE
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"pt2wire: {plain(str(message))}", file=sys.stderr)
+
+
+def plain(text: str) -> str:
+    """Text from a file as one line without control characters, which could steer a terminal."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        version = "{}.{}".format(*SCHEMA_VERSION)
+        _print(f"pt2wire {__version__} (export format {version}, revision {REVISION})")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of failures.")] = False,
+) -> None:
+    pass
+
+
+@app.command(name="inspect")
+def inspect_command(
+    file: _File,
+    as_json: _Json = False,
+    weights: Annotated[bool, typer.Option("--weights/--no-weights", help="List the weights.")] = True,
+) -> int:
+    """Show what is in a program: signature, symbols, operators, weights."""
+    summaries = summarize_archive(read_programs(file))
+    if as_json:
+        _print_json([dataclasses.asdict(summary) for summary in summaries])
+        return FINE
+    for summary in summaries:
+        _print_summary(summary, weights)
+    return FINE
+
+
+@app.command(name="validate")
+def validate_command(
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A .pt2 archive.")] = None,
+    as_json: _Json = False,
+    rules: Annotated[bool, typer.Option("--rules", help="List the rules instead.")] = False,
+) -> int:
+    """Check a file against all rules, without loading or running it."""
+    if rules:
+        if as_json:
+            _print_json([dataclasses.asdict(rule) for rule in RULES.values()])
+        else:
+            _print_table(
+                "Rules",
+                ("rule", "looks at", "what holds"),
+                [(rule.id, rule.checked, rule.purpose) for rule in RULES.values()],
+            )
+        return FINE
+    if file is None:
+        raise typer.BadParameter("expected a file")
+    findings = _findings(file)
+    if as_json:
+        _print_json([dataclasses.asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            _print(f"{finding}{f' {finding.hint}' if finding.hint else ''}")
+        _print(f"{file}: {_count(len(findings), 'finding')}")
+    return FINDINGS if findings else FINE
+
+
+def _findings(file: str) -> list[Finding]:
+    archive = read_programs(file) if format_of(file) in (FileFormat.JSON, FileFormat.THRIFT) else None
+    if archive is None:
+        return validate(file)
+    return [finding for tree in archive.programs.values() for finding in validate(tree)]
+
+
+@app.command(name="convert")
+def convert_command(
+    source: Annotated[str, typer.Argument(metavar="IN", help="The file to read.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The file to write: .pt2, .json or .compact.")],
+    from_format: Annotated[FileFormat | None, typer.Option("--from", help="What IN is.")] = None,
+    to_format: Annotated[FileFormat | None, typer.Option("--to", help="What OUT is to be.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Which program of an archive.")] = None,
+    drop_unknown: Annotated[
+        bool, typer.Option("--drop-unknown", help="Drop fields that only a newer version knows.")
+    ] = False,
+) -> int:
+    """Convert between .pt2 archives, PyTorch's JSON and Thrift compact."""
+    left_out = convert(
+        source, target, from_format=from_format, to_format=to_format, name=name, drop_unknown=drop_unknown
+    )
+    if left_out:
+        print(f"pt2wire: {plain(target)} leaves out {', '.join(left_out)}", file=sys.stderr)
+    return FINE
+
+
+@app.command(name="paths")
+def paths_command(
+    as_json: _Json = False,
+    cxxflags: Annotated[
+        bool, typer.Option("--cxxflags", help="Print the options that a C++ compiler needs.")
+    ] = False,
+) -> int:
+    """Show where the C++ headers, the Thrift IDL, the schema and the templates lie."""
+    paths = locating.paths()
+    if cxxflags:
+        _print(" ".join(f"-I{paths[name]}" for name in locating.INCLUDES))
+    elif as_json:
+        _print_json(paths)
+    else:
+        _print_table("", ("what", "where"), list(paths.items()))
+    return FINE
+
+
+@app.command(
+    name="schema",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def schema_command(context: typer.Context) -> int:
+    """Compile schema.yaml, check what was generated, lint: see `pt2wire schema --help`."""
+    # The only import of codegen: it must work even while the generated code does not.
+    from .codegen.cli import main as codegen_main
+
+    return codegen_main(list(context.args))
+
+
+# Printing ------------------------------------------------------------------------------------
+
+
+def _print(text: str) -> None:
+    _out.print(Text(plain(text)))
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    cells = [[plain(str(cell)) for cell in row] for row in rows]
+    if not cells:
+        return
+    if not _out.is_terminal:
+        # Whole lines for other programs, without frames and wrapping.
+        if title:
+            _print(title)
+        widths = [max(len(row[i]) for row in [list(columns), *cells]) for i in range(len(columns))]
+        for row in [list(columns), *cells]:
+            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            _print(("  " if title else "") + "  ".join(padded).rstrip())
+        return
+    table = Table(title=Text(title) if title else None, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))
+    _out.print(table)
+
+
+def _print_summary(summary: ProgramSummary, weights: bool) -> None:
+    dialects = ", ".join(summary.dialects)
+    _print(f"{summary.name}: format {summary.format}, torch {summary.torch_version}, {dialects}")
+    nodes = f"{_count(summary.nodes, 'node')} in {_count(summary.subgraphs + 1, 'graph')}"
+    stored = f"{_count(len(summary.weights), 'weight')}, {_bytes(summary.stored_bytes)} stored"
+    _print(f"{nodes}, {stored}")
+    _print_table("Inputs", _VALUE_COLUMNS, map(_value_row, _passed(summary.inputs)))
+    _print_table("Outputs", _VALUE_COLUMNS, map(_value_row, summary.outputs))
+    _print_table(
+        "Symbols",
+        ("symbol", "range"),
+        [(symbol.name, _range(symbol.minimum, symbol.maximum)) for symbol in summary.symbols],
+    )
+    _print_table("Guards", ("holds for every input",), [(guard,) for guard in summary.guards])
+    _print_table(
+        "Operators", ("calls", "operator"), [(count, name) for name, count in summary.operators.items()]
+    )
+    if weights:
+        _print_table(
+            "Weights",
+            ("weight", "kind", "type", "bytes", "payload"),
+            [(w.name, w.kind, w.type, w.bytes, w.record) for w in summary.weights],
+        )
+
+
+_VALUE_COLUMNS = ("name", "role", "type", "stands for")
+
+
+def _value_row(value: ValueSummary) -> tuple[str, str, str, str]:
+    return value.name, value.role, value.type, value.target or ""
+
+
+def _passed(inputs: Iterable[ValueSummary]) -> list[ValueSummary]:
+    # Weights have a table of their own.
+    return [
+        value for value in inputs if value.role in ("user input", "constant input", "custom obj", "token")
+    ]
+
+
+def _range(minimum: int | None, maximum: int | None) -> str:
+    return f"{'-inf' if minimum is None else minimum} to {'inf' if maximum is None else maximum}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _bytes(number: int) -> str:
+    size = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            return f"{size:,.0f} B" if unit == "B" else f"{size:,.1f} {unit}"
+        size /= 1024
+    raise AssertionError

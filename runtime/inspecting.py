@@ -1,0 +1,320 @@
+"""What is in a program: its signature, symbols, operators and weights as plain data. Needs no torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from .archive.extents import ITEM_SIZES
+from .archive.payloads import Payload
+from .archives import Archive
+from .errors import DeserializeError
+from .expressions import Apply, Expression, Float, Integer, Rational, parse_expression
+from .generated import types
+from .operators import TargetKind, parse_target
+
+
+@dataclass(slots=True)
+class ValueSummary:
+    """One input or output.
+
+    Attributes:
+        name: Its name in the graph, or the constant's.
+        role: `parameter`, `buffer`, `user input`, `user output`, `buffer mutation` and so on.
+        type: Dtype, shape and device of a tensor, `float32[s0, 4] cpu`; else the kind, or the constant.
+        target: The weight or input that it stands for or updates, where there is one.
+    """
+
+    name: str
+    role: str
+    type: str
+    target: str | None = None
+
+
+@dataclass(slots=True)
+class SymbolSummary:
+    """A range of a symbol, or of an expression of symbols; None stands for no bound."""
+
+    name: str
+    minimum: int | None
+    maximum: int | None
+
+
+@dataclass(slots=True)
+class WeightSummary:
+    """A parameter, buffer or constant as it is stored.
+
+    Attributes:
+        name: Its qualified name.
+        kind: `parameter`, `buffer`, `constant` or `pickled object`.
+        type: Dtype and shape.
+        elements: How many elements.
+        bytes: How many bytes these take.
+        record: The payload that it is a view of. Weights that share one have one storage.
+    """
+
+    name: str
+    kind: str
+    type: str
+    elements: int
+    bytes: int
+    record: str
+
+
+@dataclass(slots=True)
+class ProgramSummary:
+    """A program at a glance.
+
+    Attributes:
+        name: Its name in the archive.
+        format: The version of the export format, such as `8.20`.
+        torch_version: The PyTorch that exported it.
+        dialects: The dialects it belongs to: `ATEN`, `TRAINING`.
+        nodes: How many nodes its graph and subgraphs have.
+        subgraphs: How many subgraphs.
+        inputs: What the graph takes, weights included.
+        outputs: What it gives.
+        symbols: Ranges of symbols.
+        guards: Further conditions on inputs.
+        operators: How often each operator is called, most often first.
+        weights: The stored weights; empty for a program without an archive.
+        stored_bytes: Bytes of all payloads, shared ones once.
+    """
+
+    name: str
+    format: str
+    torch_version: str
+    dialects: list[str]
+    nodes: int
+    subgraphs: int
+    inputs: list[ValueSummary]
+    outputs: list[ValueSummary]
+    symbols: list[SymbolSummary]
+    guards: list[str]
+    operators: dict[str, int]
+    weights: list[WeightSummary] = field(default_factory=list)
+    stored_bytes: int = 0
+
+
+def summarize_archive(archive: Archive) -> list[ProgramSummary]:
+    """Summarizes every program of an archive.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> file = io.BytesIO()
+        >>> pt2wire.save(torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),)), file)
+        >>> summary = summarize_archive(pt2wire.read(file))[0]
+        >>> summary.operators, [weight.name for weight in summary.weights]
+        ({'aten.linear.default': 1}, ['weight', 'bias'])
+    """
+    summaries = []
+    for name, tree in archive.programs.items():
+        summary = summarize(tree, name)
+        weights, constants = archive.weights.get(name, {}), archive.constants.get(name, {})
+        summary.weights = [
+            *_weights(weights, ("parameter", "buffer")),
+            *_weights(constants, ("parameter", "constant")),
+        ]
+        payloads = [*weights.values(), *constants.values()]
+        summary.stored_bytes = sum(
+            len(data) for data in {id(payload.data): payload.data for payload in payloads}.values()
+        )
+        summaries.append(summary)
+    return summaries
+
+
+def summarize(tree: types.ExportedProgram, name: str = "model") -> ProgramSummary:
+    """Summarizes one program.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> tree = pt2wire.to_tree(torch.export.export(torch.nn.ReLU(), (torch.ones(2, 3),)))
+        >>> [value.type for value in summarize(tree).inputs]
+        ['float32[2, 3] cpu']
+    """
+    module = tree.graph_module
+    graphs = list(_graphs(module.graph))
+    counts = Counter(_short(node.target) for graph in graphs for node in graph.nodes)
+    return ProgramSummary(
+        name=name,
+        format=f"{tree.schema_version.major}.{tree.schema_version.minor}",
+        torch_version=tree.torch_version,
+        dialects=list(tree.verifiers),
+        nodes=sum(len(graph.nodes) for graph in graphs),
+        subgraphs=len(graphs) - 1,
+        inputs=list(_inputs(module)),
+        outputs=list(_outputs(module)),
+        symbols=[
+            SymbolSummary(symbol, bounds.min_val, bounds.max_val)
+            for symbol, bounds in tree.range_constraints.items()
+        ],
+        guards=list(tree.guards_code),
+        operators=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+    )
+
+
+def _graphs(graph: types.Graph) -> Iterator[types.Graph]:
+    pending = [graph]
+    while pending:
+        graph = pending.pop()
+        yield graph
+        for node in graph.nodes:
+            for named in node.inputs:
+                if named.arg.type == "as_graph":
+                    pending.append(named.arg.as_graph.graph)
+
+
+def _short(target: str) -> str:
+    parsed = parse_target(target)
+    if parsed is not None and parsed.kind in (TargetKind.OPERATOR, TargetKind.HIGHER_ORDER):
+        return target.removeprefix("torch.ops.")
+    return target
+
+
+_TARGET_FIELDS = (
+    "parameter_name",
+    "buffer_name",
+    "tensor_constant_name",
+    "custom_obj_name",
+    "user_input_name",
+)
+
+
+def _target(spec: object) -> str | None:
+    names = (getattr(spec, name, None) for name in _TARGET_FIELDS)
+    return next((name for name in names if name is not None), None)
+
+
+def _inputs(module: types.GraphModule) -> Iterator[ValueSummary]:
+    for spec in module.signature.input_specs:
+        role, value = spec.type.replace("_", " "), spec.value
+        if isinstance(value, types.InputToConstantInputSpec):
+            constant = value.value
+            yield ValueSummary(
+                value.name, role, "None" if constant.type == "as_none" else repr(constant.value)
+            )
+        elif isinstance(value, types.UserInputSpec):
+            yield _value(module.graph, value.arg, role)
+        else:
+            tensor = types.Argument.create(as_tensor=types.TensorArgument(value.arg.name))
+            yield _value(module.graph, tensor, role, _target(value))
+
+
+def _outputs(module: types.GraphModule) -> Iterator[ValueSummary]:
+    for spec in module.signature.output_specs:
+        role, value = spec.type.replace("_", " "), spec.value
+        if isinstance(value, types.UserOutputSpec):
+            yield _value(module.graph, value.arg, role)
+        else:
+            tensor = types.Argument.create(as_tensor=types.TensorArgument(value.arg.name))
+            yield _value(module.graph, tensor, role, _target(value))
+
+
+def _value(
+    graph: types.Graph, argument: types.Argument, role: str, target: str | None = None
+) -> ValueSummary:
+    value = argument.value
+    if argument.type == "as_tensor":
+        meta = graph.tensor_values.get(value.name)
+        described = describe_tensor(meta) if meta is not None else "tensor"
+        return ValueSummary(value.name, role, described, target)
+    if argument.type in ("as_sym_int", "as_sym_float", "as_sym_bool") and value.type == "as_name":
+        return ValueSummary(value.as_name, role, argument.type.removeprefix("as_"), target)
+    if argument.type == "as_custom_obj":
+        return ValueSummary(value.name, role, value.class_fqn, target)
+    if argument.type == "as_none":
+        return ValueSummary("", role, "None", target)
+    if isinstance(value, bool | int | float | str):
+        return ValueSummary("", role, repr(value), target)
+    return ValueSummary("", role, argument.type.removeprefix("as_"), target)
+
+
+def _weights(payloads: Mapping[str, Payload], kinds: tuple[str, str]) -> Iterator[WeightSummary]:
+    for name, payload in payloads.items():
+        meta = payload.meta.tensor_meta
+        record = payload.meta.path_name
+        if meta is None or payload.meta.use_pickle:
+            yield WeightSummary(name, "pickled object", "", 0, len(payload.data), record)
+            continue
+        elements = 1
+        for size in meta.sizes:
+            elements *= size.as_int if size.type == "as_int" else 0
+        kind = kinds[0] if payload.meta.is_param else kinds[1]
+        size = elements * ITEM_SIZES.get(meta.dtype, 0)
+        yield WeightSummary(name, kind, describe_tensor(meta, device=False), elements, size, record)
+
+
+def describe_tensor(meta: types.TensorMeta, *, device: bool = True) -> str:
+    """Dtype, shape and device of a tensor in one line.
+
+    Example:
+        >>> from pt2wire.generated import Device, Layout, ScalarType, SymInt, TensorMeta
+        >>> sizes = [SymInt.create(as_int=2), SymInt.create(as_int=3)]
+        >>> describe_tensor(
+        ...     TensorMeta(
+        ...         dtype=ScalarType.HALF, sizes=sizes, requires_grad=False, device=Device("cuda", 0),
+        ...         strides=sizes, storage_offset=SymInt.create(as_int=0), layout=Layout.Strided,
+        ...     )
+        ... )
+        'float16[2, 3] cuda:0'
+    """
+    dtype = types.TORCH_NAMES[types.ScalarType].get(meta.dtype, "unknown")
+    sizes = ", ".join(_size(size) for size in meta.sizes)
+    text = f"{dtype}[{sizes}]"
+    if not device:
+        return text
+    index = "" if meta.device.index is None else f":{meta.device.index}"
+    return f"{text} {meta.device.type}{index}"
+
+
+def _size(size: types.SymInt) -> str:
+    if size.type == "as_int":
+        return str(size.as_int)
+    try:
+        return show_expression(parse_expression(size.as_expr.expr_str))
+    except DeserializeError:
+        return f"?{size.as_expr.expr_str[:40]}"
+
+
+# Functions that have an infix spelling, with how tightly it binds.
+_INFIX = {
+    "Add": (" + ", 1),
+    "Mul": ("*", 2),
+    "FloorDiv": ("//", 2),
+    "CleanDiv": ("//", 2),
+    "IntTrueDiv": ("/", 2),
+    "FloatTrueDiv": ("/", 2),
+    "Mod": ("%", 2),
+    "PythonMod": ("%", 2),
+    "Pow": ("**", 3),
+    "PowByNatural": ("**", 3),
+}
+
+
+def show_expression(expression: Expression, within: int = 0) -> str:
+    """An expression as people write it.
+
+    Args:
+        expression: The expression.
+        within: How tightly the operation around it binds; 0 for none.
+
+    Example:
+        >>> show_expression(parse_expression("Mul(Integer(2), Add(Symbol('s0'), Integer(1)))"))
+        '2*(s0 + 1)'
+    """
+    match expression:
+        case Integer(value):
+            return str(value)
+        case Rational(numerator, denominator):
+            return f"({numerator}/{denominator})"
+        case Float(text):
+            return text
+        case Apply(function, arguments) if function in _INFIX and len(arguments) > 1:
+            sign, binding = _INFIX[function]
+            text = sign.join(show_expression(argument, binding) for argument in arguments)
+            return f"({text})" if within > binding or within == binding > 1 else text
+        case Apply(function, arguments):
+            return f"{function}({', '.join(show_expression(argument) for argument in arguments)})"
+        case named:
+            return named.name

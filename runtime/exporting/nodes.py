@@ -182,7 +182,7 @@ def _export_call(node: Node, values: Values, single_tensor: bool | None = None) 
         types.NamedArgument(name=name, arg=export_argument(value, values), kind=_KEYWORD)
         for name, value in node.kwargs.items()
     ]
-    value = _value(node)
+    value = node.meta["val"]
     outputs = (
         _export_multiple(node, value, values) if isinstance(value, tuple) else _export_single(node, values)
     )
@@ -192,25 +192,16 @@ def _export_call(node: Node, values: Values, single_tensor: bool | None = None) 
 # -- outputs ----------------------------------------------------------------------------------------------
 
 
-def _value(node: Node) -> Any:
-    try:
-        return node.meta["val"]
-    except KeyError:
-        raise SerializeError(
-            "expected to know what the node yields, found no `val` in its metadata"
-        ) from None
-
-
 def _export_operator_outputs(node: Node, values: Values) -> list[types.Argument]:
     target: Any = node.target
     returns = _returns(target)
     if not returns:
         return []
     if returns == ("List[Tensor]",):
-        return [_export_tensors(_value(node), [node], f"{node.name}_unused", values)]
+        return [_export_tensors(node.meta["val"], [node], f"{node.name}_unused", values)]
     if len(returns) == 1:
         return _export_single(node, values)
-    return _export_multiple(node, _value(node), values)
+    return _export_multiple(node, node.meta["val"], values)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -219,7 +210,7 @@ def _returns(target: OpOverload) -> tuple[str, ...]:
 
 
 def _export_single(node: Node, values: Values) -> list[types.Argument]:
-    return [export_value(node.name, _value(node), (node,), values)]
+    return [export_value(node.name, node.meta["val"], (node,), values)]
 
 
 def _export_multiple(node: Node, results: Sequence[Any], values: Values) -> list[types.Argument]:

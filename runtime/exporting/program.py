@@ -46,7 +46,7 @@ def export_program(
         ep.validate()  # type: ignore[no-untyped-call]
     except SpecViolationError as cause:
         raise SerializeError(
-            f"expected a valid program: {cause}",
+            f"expected a valid program: {str(cause).rstrip('.')}",
             hint="It was changed after torch.export; mend it, or export again",
         ) from cause
     values = Values(Symbols())

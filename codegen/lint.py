@@ -181,6 +181,21 @@ def _cycles(schema: Schema) -> Iterator[_Report]:
         yield field.position, f"types hold each other by value: {chain}", "Put one of them into a list or map"
 
 
+def _field_order(schema: Schema) -> Iterator[_Report]:
+    for definition in schema.types.values():
+        defaulted: str | None = None
+        for field in definition.fields if definition.kind is Kind.STRUCT else ():
+            if field.default is None and defaulted is not None:
+                name = f"{definition.name}.{field.name}"
+                message = f"`{name}` has no default and stands after `{defaulted}`, which has"
+                yield (
+                    field.position,
+                    message,
+                    "Move it up, or give it a default: constructors take fields in order",
+                )
+            defaulted = field.name if field.default is not None else defaulted
+
+
 def _mapped_names(schema: Schema) -> Iterator[_Report]:
     for definition in schema.types.values():
         for library in ("torch", "c10"):
@@ -261,6 +276,12 @@ RULES = (
     ),
     Rule("converted-name", Level.SOURCE, "names stay apart where a language converts case", _converted),
     Rule("by-value-cycle", Level.SOURCE, "values end; languages without references can hold them", _cycles),
+    Rule(
+        "field-order",
+        Level.SOURCE,
+        "constructors can take fields in order, required ones first",
+        _field_order,
+    ),
     Rule("mapped-name", Level.SOURCE, "enum tables can be read in both directions", _mapped_names),
     Rule("doc-text", Level.SOURCE, "docs can stand in comments and docstrings", _doc_text),
     Rule("missing-doc", Level.STYLE, "every reader finds out what a name means", _documented),

@@ -152,9 +152,12 @@ class _Resolver:
             fields = self._fields(name, kind, keys.get(body), since)
             self._check_numbers(what, "id", [(f.name, f.id, f.position) for f in fields], ids, names)
         body_element = keys.get(body)
-        if kind is not Kind.STRUCT and isinstance(body_element, Mapping) and not body_element.entries:
+        if isinstance(body_element, Mapping) and not body_element.entries:
             self._faults.add(
-                "empty-type", body_element.position, f"{what} has no {body}", "Nothing could be written"
+                "empty-type",
+                body_element.position,
+                f"{what} has no {body}",
+                "A value of it would say nothing",
             )
         return TypeDef(name, kind, doc, *since, fields, values, ids, names, entry.position)
 

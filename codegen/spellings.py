@@ -71,7 +71,7 @@ class _Parser:
         if name == "map":
             self._expect("<")
             self._expect("string", "Keys are always strings: JSON has no others")
-            self._expect(",")
+            self._expect(",", "Within braces, YAML ends the type here: put it in quotes")
             value = self.type(depth + 1)
             self._expect(">")
             return MapType(value)

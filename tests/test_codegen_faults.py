@@ -252,6 +252,11 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "reserved-id",
         "takes the reserved value 1",
     ),
+    "a struct without fields": (
+        indented(STRUCT[: STRUCT.index("fields:")] + f"fields: {MARK}{{}}\n"),
+        "empty-type",
+        "struct `A` has no fields",
+    ),
     "an enum without values": (
         indented(ENUM[: ENUM.index("values:")] + f"values: {MARK}{{}}\n"),
         "empty-type",
@@ -281,6 +286,11 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         field(f'y: {{id: 20, type: "map<{MARK}i64, A>", doc: Y.}}'),
         "bad-type",
         "expected `string`, found `i64`",
+    ),
+    "a map in braces without quotes": (
+        field(f"y: {{id: 20, type: map<string{MARK}, doc: Y.}}"),
+        "bad-type",
+        "put it in quotes",
     ),
     "an optional element": (
         field(f"y: {{id: 20, type: list<{MARK}optional i64>, doc: Y.}}"),

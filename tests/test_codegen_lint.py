@@ -224,6 +224,12 @@ PAIRS = [
         "types hold each other by value: A > B > A",
     ),
     pair(
+        "field-order",
+        field(f"y: {{id: 20, type: i64, default: 0, doc: Y.}}\n    {MARK}z: {{id: 30, type: i64, doc: Z.}}"),
+        field("z: {id: 30, type: i64, doc: Z.}\n    y: {id: 20, type: i64, default: 0, doc: Y.}"),
+        "`A.z` has no default and stands after `y`",
+    ),
+    pair(
         "mapped-name",
         value(f"ONE: {{value: 1, c10: One, doc: O.}}\n    {MARK}TWO: {{value: 2, c10: One, doc: T.}}"),
         value("ONE: {value: 1, c10: One, doc: O.}\n    TWO: {value: 2, c10: Two, torch: One, doc: T.}"),

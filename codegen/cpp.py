@@ -1,4 +1,4 @@
-"""The C++ target: one header of class templates over a storage policy, and what generic code needs to know of them.
+"""The C++ target: one header of class templates over a storage policy, and tables for generic code.
 
 The header holds no logic. Decoding, checking and memory are handwritten, in runtime/include/pt2wire.
 """
@@ -23,20 +23,22 @@ from .model import (
 )
 from .render import banner, render
 
+_WORDS = """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+    char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
+    co_return co_yield decltype default delete do double dynamic_cast else enum explicit export extern
+    false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
+    operator or or_eq private protected public register reinterpret_cast requires return short signed
+    sizeof static static_assert static_cast struct switch template this thread_local throw true try
+    typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq linux
+    unix i386 errno stdin stdout stderr assert NULL EOF
+"""
 #: Words that cannot be names in C++17 or 20, and macros that GNU compilers define by default.
-KEYWORDS = frozenset(
-    """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class
-    compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype
-    default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline
-    int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
-    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template
-    this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
-    while xor xor_eq linux unix i386 errno stdin stdout stderr assert NULL EOF
-    """.split()
-)
+KEYWORDS = frozenset(_WORDS.split())
 #: Names that every union has for itself.
-_UNION_NAMES = frozenset({"Tag", "tag", "index", "unknown", "member_name", "visit", "variant", "get", "get_if", "find"})
+_UNION_NAMES = frozenset(
+    {"Tag", "tag", "index", "unknown", "member_name", "visit", "variant", "get", "get_if", "find"}
+)
 
 #: A union's member over this size (bytes, in View storage) is kept beside the union, which stays at 40 bytes.
 _INLINE_LIMIT = 32
@@ -109,7 +111,11 @@ def outputs(schema: Schema) -> dict[str, str]:
     shapes = _shapes(schema)
     types = [_type(definition, shapes) for definition in schema.ordered]
     constants = (
-        ("schema_version_major", schema.version.major, "The version of PyTorch's format that this header describes."),
+        (
+            "schema_version_major",
+            schema.version.major,
+            "The version of PyTorch's format that this header describes.",
+        ),
         ("schema_version_minor", schema.version.minor, "Minor versions add; 8.20 is twenty, not a fraction."),
         ("oldest_version_major", schema.oldest_version.major, "The oldest version that it reads."),
         ("oldest_version_minor", schema.oldest_version.minor, "The oldest version that it reads."),
@@ -127,7 +133,7 @@ def outputs(schema: Schema) -> dict[str, str]:
 
 
 def safe_name(name: str, taken: frozenset[str] = frozenset()) -> str:
-    """A name of the schema as C++ can have it: a word of the language, or one in `taken`, gets an underscore."""
+    """A name of the schema as C++ can have it: words of the language and `taken` get an underscore."""
     return f"{name}_" if name in KEYWORDS or name in taken else name
 
 
@@ -138,7 +144,8 @@ def _type(definition: TypeDef, shapes: dict[str, _Shape]) -> _Type:
         return _Type(definition.doc, name, name, "enum", values=values, tables=_tables(definition))
     taken = _UNION_NAMES if definition.kind is Kind.UNION else frozenset()
     members = tuple(
-        _member(field, position, definition.kind, taken, shapes) for position, field in enumerate(definition.fields)
+        _member(field, position, definition.kind, taken, shapes)
+        for position, field in enumerate(definition.fields)
     )
     return _Type(
         definition.doc,
@@ -158,8 +165,16 @@ def _value(value: EnumValue) -> _Value:
 def _tables(definition: TypeDef) -> tuple[_Table, ...]:
     columns = (
         ("name", "The name in schema.yaml", {value.name: value.name for value in definition.values}),
-        ("torch_name", "The name in `torch`", {value.name: value.torch for value in definition.values if value.torch}),
-        ("c10_name", "The name in `c10`", {value.name: value.c10 for value in definition.values if value.c10}),
+        (
+            "torch_name",
+            "The name in `torch`",
+            {value.name: value.torch for value in definition.values if value.torch},
+        ),
+        (
+            "c10_name",
+            "The name in `c10`",
+            {value.name: value.c10 for value in definition.values if value.c10},
+        ),
     )
     return tuple(
         _Table(function, doc, tuple((safe_name(key), _text(text)) for key, text in rows.items()))
@@ -194,12 +209,16 @@ def _initializer(field: Field) -> str:
     if isinstance(value, bool):
         return f" = {str(value).lower()}"
     if isinstance(value, str):
-        return f" = {field.type}::{safe_name(value)}" if isinstance(field.type, NamedType) else f"{{{_text(value)}}}"
+        return (
+            f" = {field.type}::{safe_name(value)}"
+            if isinstance(field.type, NamedType)
+            else f"{{{_text(value)}}}"
+        )
     return f" = {value!r}"
 
 
 def _required(field: Field) -> bool:
-    """Whether a document without the field is refused: an optional field may be left out even where Python wants it."""
+    """Whether a document without it is refused. Optional fields may be left out even if Python wants them."""
     return not field.optional and field.default is None
 
 
@@ -212,7 +231,9 @@ def _shape(type_: TypeRef, shapes: dict[str, _Shape]) -> _Shape:
     match type_:
         case PrimitiveType(primitive):
             if primitive not in _PRIMITIVES:
-                raise NotImplementedError(f"the C++ target has no type for {primitive.value} yet; add it to _PRIMITIVES")
+                raise NotImplementedError(
+                    f"the C++ target has no type for {primitive.value} yet; add it to _PRIMITIVES"
+                )
             return _PRIMITIVES[primitive]
         case NamedType(name):
             return shapes[name]

@@ -43,7 +43,8 @@ def listing(name: str, program: types.ExportedProgram, weights: Mapping[str, Pay
 def _graph(graph: types.Graph, indent: str) -> Iterator[str]:
     for node in graph.nodes:
         name = "-" if node.name is None else _text(node.name)
-        yield f"{indent}node {name} {_text(node.target)} inputs={len(node.inputs)} outputs={len(node.outputs)}"
+        counts = f"inputs={len(node.inputs)} outputs={len(node.outputs)}"
+        yield f"{indent}node {name} {_text(node.target)} {counts}"
         for output in node.outputs:
             yield from _output(graph, output, indent + "  ")
         for argument in node.inputs:
@@ -89,7 +90,8 @@ def _weight(fqn: str, payload: Payload) -> str:
     kind = "parameter" if payload.meta.is_param else "buffer"
     meta = payload.meta.tensor_meta
     described = "?" if meta is None else _meta(meta)
-    return f"weight {_text(fqn)} {kind} {described} bytes={len(payload.data)} crc32={zlib.crc32(payload.data):08x}"
+    content = f"bytes={len(payload.data)} crc32={zlib.crc32(payload.data):08x}"
+    return f"weight {_text(fqn)} {kind} {described} {content}"
 
 
 def _target(spec: types.InputSpec) -> str:

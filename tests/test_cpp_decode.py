@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 import pytest
-
 from pt2wire.codegen.model import Kind, NamedType
 from pt2wire.exporting import export_program
 from pt2wire.generated import thrift_codec, types
@@ -17,12 +16,30 @@ from .helpers.models import MODELS
 
 #: Programs whose trees differ in kind; the last has some hundred nodes.
 PROGRAMS = (
-    "dims_automatic", "unbacked_sizes_from_tolist", "symbolic_ints_in_arguments", "symbolic_floats_in_arguments",
-    "symbolic_bools_and_choices", "nested_containers", "namedtuples", "constant_inputs", "input_mutation",
-    "buffers_persistent_and_not", "constants_lifted", "weights_aliased", "weights_and_inputs_of_every_dtype",
-    "cond_nested", "training_ir", "metadata_custom", "module_call_signatures", "lists_of_floats_and_bools",
-    "optional_tensors_in_lists", "texts", "memory_formats_and_layouts", "complex_numbers", "many_layers",
-)  # fmt: skip
+    "dims_automatic",
+    "unbacked_sizes_from_tolist",
+    "symbolic_ints_in_arguments",
+    "symbolic_floats_in_arguments",
+    "symbolic_bools_and_choices",
+    "nested_containers",
+    "namedtuples",
+    "constant_inputs",
+    "input_mutation",
+    "buffers_persistent_and_not",
+    "constants_lifted",
+    "weights_aliased",
+    "weights_and_inputs_of_every_dtype",
+    "cond_nested",
+    "training_ir",
+    "metadata_custom",
+    "module_call_signatures",
+    "lists_of_floats_and_bools",
+    "optional_tensors_in_lists",
+    "texts",
+    "memory_formats_and_layouts",
+    "complex_numbers",
+    "many_layers",
+)
 
 
 def _case(tree: Any) -> tuple[str, bytes]:
@@ -30,7 +47,8 @@ def _case(tree: Any) -> tuple[str, bytes]:
 
 
 def _dump(tree: Any) -> bytes:
-    return cpp.dump(tree, NamedType(type(tree).__name__, Kind.STRUCT if isinstance(tree, types.Struct) else Kind.UNION)).encode()
+    kind = Kind.STRUCT if isinstance(tree, types.Struct) else Kind.UNION
+    return cpp.dump(tree, NamedType(type(tree).__name__, kind)).encode()
 
 
 @functools.cache
@@ -62,7 +80,9 @@ def test_apache_cpp_decodes_and_encodes_every_type_member_and_value() -> None:
 
 def test_header_decodes_real_programs() -> None:
     cases = [_case(_program(name)) for name in PROGRAMS]
-    _assert_same(cpp.answers(cpp.dumper("clang++"), cases), [_dump(_program(name)) for name in PROGRAMS], cases)
+    _assert_same(
+        cpp.answers(cpp.dumper("clang++"), cases), [_dump(_program(name)) for name in PROGRAMS], cases
+    )
     assert max(len(_program(name).graph_module.graph.nodes) for name in PROGRAMS) > 100
 
 

@@ -1,4 +1,4 @@
-"""Building and running the C++ test programs. Binaries are kept in build/cpp by the hash of all that went in."""
+"""Building and running the C++ test programs. Binaries stay in build/cpp, by the hash of all that went in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pt2wire.codegen.model import Kind, ListType, MapType, NamedType, Primitive, PrimitiveType, Schema, TypeRef
+from pt2wire.codegen.model import (
+    Kind,
+    ListType,
+    MapType,
+    NamedType,
+    Primitive,
+    PrimitiveType,
+    Schema,
+    TypeRef,
+)
 from pt2wire.codegen.resolve import load_schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +61,10 @@ def build(source: Path, *flags: str, compiler: str = "g++", more: Sequence[Path]
         The executable.
     """
     command = [compiler, "-std=c++17", *(f"-I{path}" for path in (*INCLUDES, SOURCES))]
-    inputs = [path for folder in (*INCLUDES, SOURCES) for path in sorted(folder.rglob("*.h"))] + [source, *more]
+    inputs = [path for folder in (*INCLUDES, SOURCES) for path in sorted(folder.rglob("*.h"))] + [
+        source,
+        *more,
+    ]
     digest = hashlib.sha256(repr([command, flags, _version(compiler)]).encode())
     for path in inputs:
         digest.update(b"%s\0%s\0" % (path.name.encode(), path.read_bytes()))
@@ -69,8 +81,12 @@ def build(source: Path, *flags: str, compiler: str = "g++", more: Sequence[Path]
 
 def run(command: Sequence[str | Path], data: bytes = b"", timeout: float = 600) -> bytes:
     """Runs a program to its end; anything but exit code 0 fails the test with what it printed."""
-    done = subprocess.run([str(part) for part in command], input=data, capture_output=True, timeout=timeout, check=False)
-    assert done.returncode == 0, f"{command[0]} gave {done.returncode}\n{done.stderr.decode(errors='replace')[-8000:]}"
+    done = subprocess.run(
+        [str(part) for part in command], input=data, capture_output=True, timeout=timeout, check=False
+    )
+    assert done.returncode == 0, (
+        f"{command[0]} gave {done.returncode}\n{done.stderr.decode(errors='replace')[-8000:]}"
+    )
     return done.stdout
 
 
@@ -113,7 +129,9 @@ def answers(program: Path, cases: Sequence[tuple[str, bytes]]) -> list[Outcome]:
     for name, data in cases:
         parts += [struct.pack("<I", len(name)), name.encode(), struct.pack("<I", len(data)), data]
     environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=0:max_allocation_size_mb=256"}
-    done = subprocess.run([program], input=b"".join(parts), capture_output=True, timeout=600, check=False, env=environment)
+    done = subprocess.run(
+        [program], input=b"".join(parts), capture_output=True, timeout=600, check=False, env=environment
+    )
     outcomes = list(_outcomes(done.stdout))
     if done.returncode != 0 or len(outcomes) != len(cases):
         name, data = cases[min(len(outcomes), len(cases) - 1)]
@@ -146,7 +164,11 @@ def dump(value: Any, type_: TypeRef, optional: bool = False) -> str:
         case ListType(item):
             return "[" + "".join(f"{dump(element, item)}," for element in value) + "]"
         case MapType(item):
-            return "{" + "".join(f"{_quoted(key)}:{dump(element, item)}," for key, element in value.items()) + "}"
+            return (
+                "{"
+                + "".join(f"{_quoted(key)}:{dump(element, item)}," for key, element in value.items())
+                + "}"
+            )
         case NamedType(name, Kind.ENUM):
             return f"{int(value)}:{value.name}"
         case NamedType(name, Kind.UNION):
@@ -161,7 +183,11 @@ def dump(value: Any, type_: TypeRef, optional: bool = False) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\x{b:02x}" for b in text.encode()) + '"'
+    return (
+        '"'
+        + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\x{b:02x}" for b in text.encode())
+        + '"'
+    )
 
 
 @functools.cache

@@ -6,7 +6,17 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from pt2wire.codegen.model import Field, Kind, ListType, MapType, NamedType, Primitive, PrimitiveType, TypeDef, TypeRef
+from pt2wire.codegen.model import (
+    Field,
+    Kind,
+    ListType,
+    MapType,
+    NamedType,
+    Primitive,
+    PrimitiveType,
+    TypeDef,
+    TypeRef,
+)
 from pt2wire.generated import types
 
 from .cpp import schema
@@ -15,7 +25,15 @@ _EDGES: dict[Primitive, list[Any]] = {
     Primitive.BOOL: [False, True],
     Primitive.I64: [0, 1, -1, 63, 64, -64, -65, 2**31, -(2**31), 2**63 - 1, -(2**63)],
     Primitive.DOUBLE: [0.0, -0.0, 1.5, math.inf, -math.inf, math.nan, 5e-324, 1.7976931348623157e308],
-    Primitive.STRING: ["", "x", 'a "b" \\ \n\0', "größe ℝ 𝔸 " * 9, "x" * 127, "x" * 128, "x" * 20000],
+    Primitive.STRING: [
+        "",
+        "x",
+        'a "b" \\ \n\0',
+        "größe \u211d \U0001d538 " * 9,
+        "x" * 127,
+        "x" * 128,
+        "x" * 20000,
+    ],
 }
 _LENGTHS = (0, 1, 14, 15, 300)  # TCompact writes a list's length apart from 15 on
 
@@ -36,7 +54,7 @@ def trees() -> Iterator[Any]:
 
 
 def with_sorted_maps(value: Any) -> Any:
-    """The same tree with the entries of each map in order of key, as Apache's C++ keeps them. Changes the tree."""
+    """The tree with the entries of each map in order of key, as Apache's C++ keeps them. Changes the tree."""
     if isinstance(value, list):
         for item in value:
             with_sorted_maps(item)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Any, NoReturn
 
-from ._spec import BY_NAME, MAX_INT, MIN_INT, ListOf, MapOf, Path, Type, found, slot, type_name
+from ._spec import BY_NAME, MAX_INT, MIN_INT, ListOf, MapOf, Path, Type, expected, found, slot
 from .base import CodecError, Struct, Union
 
 _PLAIN: tuple[type[Any], ...] = (bool, int, float, str, bytes)
@@ -31,7 +31,7 @@ class _Explainer:
 
     def composite(self, value: Any, cls: type[Struct | Union], depth: int) -> None:
         if value.__class__ is not cls:
-            self._fail(f"expected a {cls.__name__}, found {found(value)}")
+            self._fail(f"expected {expected(cls)}, found {found(value)}")
         if depth > self._max_depth:
             self._fail(f"expected at most {self._max_depth} structs and unions on a path, found more")
         if isinstance(value, Union):
@@ -41,7 +41,7 @@ class _Explainer:
             self._path.field(field.name)
             held = getattr(value, slot(cls, field), None)
             if held is None and not field.optional:
-                self._fail(f"expected a {type_name(field.type)}, found None")
+                self._fail(f"expected {expected(field.type)}, found None")
             if held is not None:
                 self._value(held, field.type, depth)
             self._path.pop()
@@ -62,14 +62,14 @@ class _Explainer:
         match type_:
             case ListOf(item):
                 if not isinstance(value, list):
-                    self._fail(f"expected a {type_name(type_)}, found {found(value)}")
+                    self._fail(f"expected {expected(type_)}, found {found(value)}")
                 for index, entry in enumerate(value):
                     self._path.item(index)
                     self._value(entry, item, depth)
                     self._path.pop()
             case MapOf(inner):
                 if not isinstance(value, dict):
-                    self._fail(f"expected a {type_name(type_)}, found {found(value)}")
+                    self._fail(f"expected {expected(type_)}, found {found(value)}")
                 for key, entry in value.items():
                     self._path.key(key)
                     self._scalar(key, str)
@@ -82,7 +82,7 @@ class _Explainer:
 
     def _scalar(self, value: Any, type_: type[Any]) -> None:
         if not isinstance(value, type_) or (type_ is int and isinstance(value, bool | Enum)):
-            self._fail(f"expected a {type_name(type_)}, found {found(value)}")
+            self._fail(f"expected {expected(type_)}, found {found(value)}")
         if type_ is int and not MIN_INT <= value <= MAX_INT:
             self._fail(f"expected a 64-bit integer, found {value}")
         if type_ is str and not value.isascii():

@@ -1016,18 +1016,24 @@ def _write_SymExprHint(o: Any) -> dict[str, Any]:
 
 
 def _read_SymExprHint_as_int(value: Any) -> SymExprHint:
-    made = read_int(value)
-    return SymExprHint.of_int(made)
+    o = SymExprHint._blank()
+    o._as_int = read_int(value)
+    o.type = "as_int"
+    return o
 
 
 def _read_SymExprHint_as_bool(value: Any) -> SymExprHint:
-    made = read_bool(value)
-    return SymExprHint.of_bool(made)
+    o = SymExprHint._blank()
+    o._as_bool = read_bool(value)
+    o.type = "as_bool"
+    return o
 
 
 def _read_SymExprHint_as_float(value: Any) -> SymExprHint:
-    made = read_double(value)
-    return SymExprHint.of_float(made)
+    o = SymExprHint._blank()
+    o._as_float = read_double(value)
+    o.type = "as_float"
+    return o
 
 
 _READ_SymExprHint: dict[str, Callable[..., SymExprHint]] = {
@@ -1054,13 +1060,17 @@ def _write_SymInt(o: Any) -> dict[str, Any]:
 
 
 def _read_SymInt_as_expr(value: Any) -> SymInt:
-    made = _read_SymExpr(value)
-    return SymInt.of_expr(made)
+    o = SymInt._blank()
+    o._as_expr = _read_SymExpr(value)
+    o.type = "as_expr"
+    return o
 
 
 def _read_SymInt_as_int(value: Any) -> SymInt:
-    made = read_int(value)
-    return SymInt.of_int(made)
+    o = SymInt._blank()
+    o._as_int = read_int(value)
+    o.type = "as_int"
+    return o
 
 
 _READ_SymInt: dict[str, Callable[..., SymInt]] = {
@@ -1086,13 +1096,17 @@ def _write_SymFloat(o: Any) -> dict[str, Any]:
 
 
 def _read_SymFloat_as_expr(value: Any) -> SymFloat:
-    made = _read_SymExpr(value)
-    return SymFloat.of_expr(made)
+    o = SymFloat._blank()
+    o._as_expr = _read_SymExpr(value)
+    o.type = "as_expr"
+    return o
 
 
 def _read_SymFloat_as_float(value: Any) -> SymFloat:
-    made = read_double(value)
-    return SymFloat.of_float(made)
+    o = SymFloat._blank()
+    o._as_float = read_double(value)
+    o.type = "as_float"
+    return o
 
 
 _READ_SymFloat: dict[str, Callable[..., SymFloat]] = {
@@ -1118,13 +1132,17 @@ def _write_SymBool(o: Any) -> dict[str, Any]:
 
 
 def _read_SymBool_as_expr(value: Any) -> SymBool:
-    made = _read_SymExpr(value)
-    return SymBool.of_expr(made)
+    o = SymBool._blank()
+    o._as_expr = _read_SymExpr(value)
+    o.type = "as_expr"
+    return o
 
 
 def _read_SymBool_as_bool(value: Any) -> SymBool:
-    made = read_bool(value)
-    return SymBool.of_bool(made)
+    o = SymBool._blank()
+    o._as_bool = read_bool(value)
+    o.type = "as_bool"
+    return o
 
 
 _READ_SymBool: dict[str, Callable[..., SymBool]] = {
@@ -1150,13 +1168,17 @@ def _write_SymIntArgument(o: Any) -> dict[str, Any]:
 
 
 def _read_SymIntArgument_as_name(value: Any) -> SymIntArgument:
-    made = read_str(value)
-    return SymIntArgument.of_name(made)
+    o = SymIntArgument._blank()
+    o._as_name = read_str(value)
+    o.type = "as_name"
+    return o
 
 
 def _read_SymIntArgument_as_int(value: Any) -> SymIntArgument:
-    made = read_int(value)
-    return SymIntArgument.of_int(made)
+    o = SymIntArgument._blank()
+    o._as_int = read_int(value)
+    o.type = "as_int"
+    return o
 
 
 _READ_SymIntArgument: dict[str, Callable[..., SymIntArgument]] = {
@@ -1182,13 +1204,17 @@ def _write_SymFloatArgument(o: Any) -> dict[str, Any]:
 
 
 def _read_SymFloatArgument_as_name(value: Any) -> SymFloatArgument:
-    made = read_str(value)
-    return SymFloatArgument.of_name(made)
+    o = SymFloatArgument._blank()
+    o._as_name = read_str(value)
+    o.type = "as_name"
+    return o
 
 
 def _read_SymFloatArgument_as_float(value: Any) -> SymFloatArgument:
-    made = read_double(value)
-    return SymFloatArgument.of_float(made)
+    o = SymFloatArgument._blank()
+    o._as_float = read_double(value)
+    o.type = "as_float"
+    return o
 
 
 _READ_SymFloatArgument: dict[str, Callable[..., SymFloatArgument]] = {
@@ -1214,13 +1240,17 @@ def _write_SymBoolArgument(o: Any) -> dict[str, Any]:
 
 
 def _read_SymBoolArgument_as_name(value: Any) -> SymBoolArgument:
-    made = read_str(value)
-    return SymBoolArgument.of_name(made)
+    o = SymBoolArgument._blank()
+    o._as_name = read_str(value)
+    o.type = "as_name"
+    return o
 
 
 def _read_SymBoolArgument_as_bool(value: Any) -> SymBoolArgument:
-    made = read_bool(value)
-    return SymBoolArgument.of_bool(made)
+    o = SymBoolArgument._blank()
+    o._as_bool = read_bool(value)
+    o.type = "as_bool"
+    return o
 
 
 _READ_SymBoolArgument: dict[str, Callable[..., SymBoolArgument]] = {
@@ -1246,13 +1276,17 @@ def _write_OptionalTensorArgument(o: Any) -> dict[str, Any]:
 
 
 def _read_OptionalTensorArgument_as_tensor(value: Any) -> OptionalTensorArgument:
-    made = _read_TensorArgument(value)
-    return OptionalTensorArgument.of_tensor(made)
+    o = OptionalTensorArgument._blank()
+    o._as_tensor = _read_TensorArgument(value)
+    o.type = "as_tensor"
+    return o
 
 
 def _read_OptionalTensorArgument_as_none(value: Any) -> OptionalTensorArgument:
-    made = read_bool(value)
-    return OptionalTensorArgument.of_none(made)
+    o = OptionalTensorArgument._blank()
+    o._as_none = read_bool(value)
+    o.type = "as_none"
+    return o
 
 
 _READ_OptionalTensorArgument: dict[str, Callable[..., OptionalTensorArgument]] = {
@@ -1307,158 +1341,220 @@ def _write_Argument(o: Any) -> dict[str, Any]:
 
 
 def _read_Argument_as_none(value: Any, room: int) -> Argument:
-    made = read_bool(value)
-    return Argument.of_none(made)
+    o = Argument._blank()
+    o._as_none = read_bool(value)
+    o.type = "as_none"
+    return o
 
 
 def _read_Argument_as_tensor(value: Any, room: int) -> Argument:
-    made = _read_TensorArgument(value)
-    return Argument.of_tensor(made)
+    o = Argument._blank()
+    o._as_tensor = _read_TensorArgument(value)
+    o.type = "as_tensor"
+    return o
 
 
 def _read_Argument_as_tensors(value: Any, room: int) -> Argument:
-    made = [_read_TensorArgument(v) for v in read_list(value)]
-    return Argument.of_tensors(made)
+    o = Argument._blank()
+    o._as_tensors = [_read_TensorArgument(v) for v in read_list(value)]
+    o.type = "as_tensors"
+    return o
 
 
 def _read_Argument_as_int(value: Any, room: int) -> Argument:
-    made = read_int(value)
-    return Argument.of_int(made)
+    o = Argument._blank()
+    o._as_int = read_int(value)
+    o.type = "as_int"
+    return o
 
 
 def _read_Argument_as_ints(value: Any, room: int) -> Argument:
-    made = [read_int(v) for v in read_list(value)]
-    return Argument.of_ints(made)
+    o = Argument._blank()
+    o._as_ints = [read_int(v) for v in read_list(value)]
+    o.type = "as_ints"
+    return o
 
 
 def _read_Argument_as_float(value: Any, room: int) -> Argument:
-    made = read_double(value)
-    return Argument.of_float(made)
+    o = Argument._blank()
+    o._as_float = read_double(value)
+    o.type = "as_float"
+    return o
 
 
 def _read_Argument_as_floats(value: Any, room: int) -> Argument:
-    made = [read_double(v) for v in read_list(value)]
-    return Argument.of_floats(made)
+    o = Argument._blank()
+    o._as_floats = [read_double(v) for v in read_list(value)]
+    o.type = "as_floats"
+    return o
 
 
 def _read_Argument_as_string(value: Any, room: int) -> Argument:
-    made = read_str(value)
-    return Argument.of_string(made)
+    o = Argument._blank()
+    o._as_string = read_str(value)
+    o.type = "as_string"
+    return o
 
 
 def _read_Argument_as_strings(value: Any, room: int) -> Argument:
-    made = [read_str(v) for v in read_list(value)]
-    return Argument.of_strings(made)
+    o = Argument._blank()
+    o._as_strings = [read_str(v) for v in read_list(value)]
+    o.type = "as_strings"
+    return o
 
 
 def _read_Argument_as_sym_int(value: Any, room: int) -> Argument:
-    made = _read_SymIntArgument(value)
-    return Argument.of_sym_int(made)
+    o = Argument._blank()
+    o._as_sym_int = _read_SymIntArgument(value)
+    o.type = "as_sym_int"
+    return o
 
 
 def _read_Argument_as_sym_ints(value: Any, room: int) -> Argument:
-    made = [_read_SymIntArgument(v) for v in read_list(value)]
-    return Argument.of_sym_ints(made)
+    o = Argument._blank()
+    o._as_sym_ints = [_read_SymIntArgument(v) for v in read_list(value)]
+    o.type = "as_sym_ints"
+    return o
 
 
 def _read_Argument_as_scalar_type(value: Any, room: int) -> Argument:
-    made = read_enum(ScalarType, value)
-    return Argument.of_scalar_type(made)
+    o = Argument._blank()
+    o._as_scalar_type = read_enum(ScalarType, value)
+    o.type = "as_scalar_type"
+    return o
 
 
 def _read_Argument_as_memory_format(value: Any, room: int) -> Argument:
-    made = read_enum(MemoryFormat, value)
-    return Argument.of_memory_format(made)
+    o = Argument._blank()
+    o._as_memory_format = read_enum(MemoryFormat, value)
+    o.type = "as_memory_format"
+    return o
 
 
 def _read_Argument_as_layout(value: Any, room: int) -> Argument:
-    made = read_enum(Layout, value)
-    return Argument.of_layout(made)
+    o = Argument._blank()
+    o._as_layout = read_enum(Layout, value)
+    o.type = "as_layout"
+    return o
 
 
 def _read_Argument_as_device(value: Any, room: int) -> Argument:
-    made = _read_Device(value)
-    return Argument.of_device(made)
+    o = Argument._blank()
+    o._as_device = _read_Device(value)
+    o.type = "as_device"
+    return o
 
 
 def _read_Argument_as_bool(value: Any, room: int) -> Argument:
-    made = read_bool(value)
-    return Argument.of_bool(made)
+    o = Argument._blank()
+    o._as_bool = read_bool(value)
+    o.type = "as_bool"
+    return o
 
 
 def _read_Argument_as_bools(value: Any, room: int) -> Argument:
-    made = [read_bool(v) for v in read_list(value)]
-    return Argument.of_bools(made)
+    o = Argument._blank()
+    o._as_bools = [read_bool(v) for v in read_list(value)]
+    o.type = "as_bools"
+    return o
 
 
 def _read_Argument_as_sym_bool(value: Any, room: int) -> Argument:
-    made = _read_SymBoolArgument(value)
-    return Argument.of_sym_bool(made)
+    o = Argument._blank()
+    o._as_sym_bool = _read_SymBoolArgument(value)
+    o.type = "as_sym_bool"
+    return o
 
 
 def _read_Argument_as_sym_bools(value: Any, room: int) -> Argument:
-    made = [_read_SymBoolArgument(v) for v in read_list(value)]
-    return Argument.of_sym_bools(made)
+    o = Argument._blank()
+    o._as_sym_bools = [_read_SymBoolArgument(v) for v in read_list(value)]
+    o.type = "as_sym_bools"
+    return o
 
 
 def _read_Argument_as_graph(value: Any, room: int) -> Argument:
-    made = _read_GraphArgument(value, room - 1)
-    return Argument.of_graph(made)
+    o = Argument._blank()
+    o._as_graph = _read_GraphArgument(value, room - 1)
+    o.type = "as_graph"
+    return o
 
 
 def _read_Argument_as_optional_tensors(value: Any, room: int) -> Argument:
-    made = [_read_OptionalTensorArgument(v) for v in read_list(value)]
-    return Argument.of_optional_tensors(made)
+    o = Argument._blank()
+    o._as_optional_tensors = [_read_OptionalTensorArgument(v) for v in read_list(value)]
+    o.type = "as_optional_tensors"
+    return o
 
 
 def _read_Argument_as_custom_obj(value: Any, room: int) -> Argument:
-    made = _read_CustomObjArgument(value)
-    return Argument.of_custom_obj(made)
+    o = Argument._blank()
+    o._as_custom_obj = _read_CustomObjArgument(value)
+    o.type = "as_custom_obj"
+    return o
 
 
 def _read_Argument_as_operator(value: Any, room: int) -> Argument:
-    made = read_str(value)
-    return Argument.of_operator(made)
+    o = Argument._blank()
+    o._as_operator = read_str(value)
+    o.type = "as_operator"
+    return o
 
 
 def _read_Argument_as_sym_float(value: Any, room: int) -> Argument:
-    made = _read_SymFloatArgument(value)
-    return Argument.of_sym_float(made)
+    o = Argument._blank()
+    o._as_sym_float = _read_SymFloatArgument(value)
+    o.type = "as_sym_float"
+    return o
 
 
 def _read_Argument_as_sym_floats(value: Any, room: int) -> Argument:
-    made = [_read_SymFloatArgument(v) for v in read_list(value)]
-    return Argument.of_sym_floats(made)
+    o = Argument._blank()
+    o._as_sym_floats = [_read_SymFloatArgument(v) for v in read_list(value)]
+    o.type = "as_sym_floats"
+    return o
 
 
 def _read_Argument_as_optional_tensor(value: Any, room: int) -> Argument:
-    made = _read_OptionalTensorArgument(value)
-    return Argument.of_optional_tensor(made)
+    o = Argument._blank()
+    o._as_optional_tensor = _read_OptionalTensorArgument(value)
+    o.type = "as_optional_tensor"
+    return o
 
 
 def _read_Argument_as_complex(value: Any, room: int) -> Argument:
-    made = _read_ComplexValue(value)
-    return Argument.of_complex(made)
+    o = Argument._blank()
+    o._as_complex = _read_ComplexValue(value)
+    o.type = "as_complex"
+    return o
 
 
 def _read_Argument_as_nested_tensors(value: Any, room: int) -> Argument:
-    made = [[_read_TensorArgument(v1) for v1 in read_list(v)] for v in read_list(value)]
-    return Argument.of_nested_tensors(made)
+    o = Argument._blank()
+    o._as_nested_tensors = [[_read_TensorArgument(v1) for v1 in read_list(v)] for v in read_list(value)]
+    o.type = "as_nested_tensors"
+    return o
 
 
 def _read_Argument_as_int_lists(value: Any, room: int) -> Argument:
-    made = [[read_int(v1) for v1 in read_list(v)] for v in read_list(value)]
-    return Argument.of_int_lists(made)
+    o = Argument._blank()
+    o._as_int_lists = [[read_int(v1) for v1 in read_list(v)] for v in read_list(value)]
+    o.type = "as_int_lists"
+    return o
 
 
 def _read_Argument_as_string_to_argument(value: Any, room: int) -> Argument:
-    made = {k: _read_Argument(v, room - 1) for k, v in read_map(value)}
-    return Argument.of_string_to_argument(made)
+    o = Argument._blank()
+    o._as_string_to_argument = {k: _read_Argument(v, room - 1) for k, v in read_map(value)}
+    o.type = "as_string_to_argument"
+    return o
 
 
 def _read_Argument_as_float_lists(value: Any, room: int) -> Argument:
-    made = [[read_double(v1) for v1 in read_list(v)] for v in read_list(value)]
-    return Argument.of_float_lists(made)
+    o = Argument._blank()
+    o._as_float_lists = [[read_double(v1) for v1 in read_list(v)] for v in read_list(value)]
+    o.type = "as_float_lists"
+    return o
 
 
 _READ_Argument: dict[str, Callable[..., Argument]] = {
@@ -1518,28 +1614,38 @@ def _write_ConstantValue(o: Any) -> dict[str, Any]:
 
 
 def _read_ConstantValue_as_none(value: Any) -> ConstantValue:
-    made = read_bool(value)
-    return ConstantValue.of_none(made)
+    o = ConstantValue._blank()
+    o._as_none = read_bool(value)
+    o.type = "as_none"
+    return o
 
 
 def _read_ConstantValue_as_int(value: Any) -> ConstantValue:
-    made = read_int(value)
-    return ConstantValue.of_int(made)
+    o = ConstantValue._blank()
+    o._as_int = read_int(value)
+    o.type = "as_int"
+    return o
 
 
 def _read_ConstantValue_as_float(value: Any) -> ConstantValue:
-    made = read_double(value)
-    return ConstantValue.of_float(made)
+    o = ConstantValue._blank()
+    o._as_float = read_double(value)
+    o.type = "as_float"
+    return o
 
 
 def _read_ConstantValue_as_string(value: Any) -> ConstantValue:
-    made = read_str(value)
-    return ConstantValue.of_string(made)
+    o = ConstantValue._blank()
+    o._as_string = read_str(value)
+    o.type = "as_string"
+    return o
 
 
 def _read_ConstantValue_as_bool(value: Any) -> ConstantValue:
-    made = read_bool(value)
-    return ConstantValue.of_bool(made)
+    o = ConstantValue._blank()
+    o._as_bool = read_bool(value)
+    o.type = "as_bool"
+    return o
 
 
 _READ_ConstantValue: dict[str, Callable[..., ConstantValue]] = {
@@ -1573,38 +1679,52 @@ def _write_InputSpec(o: Any) -> dict[str, Any]:
 
 
 def _read_InputSpec_user_input(value: Any, room: int) -> InputSpec:
-    made = _read_UserInputSpec(value, room - 1)
-    return InputSpec.of_user_input(made)
+    o = InputSpec._blank()
+    o._user_input = _read_UserInputSpec(value, room - 1)
+    o.type = "user_input"
+    return o
 
 
 def _read_InputSpec_parameter(value: Any, room: int) -> InputSpec:
-    made = _read_InputToParameterSpec(value)
-    return InputSpec.of_parameter(made)
+    o = InputSpec._blank()
+    o._parameter = _read_InputToParameterSpec(value)
+    o.type = "parameter"
+    return o
 
 
 def _read_InputSpec_buffer(value: Any, room: int) -> InputSpec:
-    made = _read_InputToBufferSpec(value)
-    return InputSpec.of_buffer(made)
+    o = InputSpec._blank()
+    o._buffer = _read_InputToBufferSpec(value)
+    o.type = "buffer"
+    return o
 
 
 def _read_InputSpec_tensor_constant(value: Any, room: int) -> InputSpec:
-    made = _read_InputToTensorConstantSpec(value)
-    return InputSpec.of_tensor_constant(made)
+    o = InputSpec._blank()
+    o._tensor_constant = _read_InputToTensorConstantSpec(value)
+    o.type = "tensor_constant"
+    return o
 
 
 def _read_InputSpec_custom_obj(value: Any, room: int) -> InputSpec:
-    made = _read_InputToCustomObjSpec(value)
-    return InputSpec.of_custom_obj(made)
+    o = InputSpec._blank()
+    o._custom_obj = _read_InputToCustomObjSpec(value)
+    o.type = "custom_obj"
+    return o
 
 
 def _read_InputSpec_token(value: Any, room: int) -> InputSpec:
-    made = _read_InputTokenSpec(value)
-    return InputSpec.of_token(made)
+    o = InputSpec._blank()
+    o._token = _read_InputTokenSpec(value)
+    o.type = "token"
+    return o
 
 
 def _read_InputSpec_constant_input(value: Any, room: int) -> InputSpec:
-    made = _read_InputToConstantInputSpec(value)
-    return InputSpec.of_constant_input(made)
+    o = InputSpec._blank()
+    o._constant_input = _read_InputToConstantInputSpec(value)
+    o.type = "constant_input"
+    return o
 
 
 _READ_InputSpec: dict[str, Callable[..., InputSpec]] = {
@@ -1643,43 +1763,59 @@ def _write_OutputSpec(o: Any) -> dict[str, Any]:
 
 
 def _read_OutputSpec_user_output(value: Any, room: int) -> OutputSpec:
-    made = _read_UserOutputSpec(value, room - 1)
-    return OutputSpec.of_user_output(made)
+    o = OutputSpec._blank()
+    o._user_output = _read_UserOutputSpec(value, room - 1)
+    o.type = "user_output"
+    return o
 
 
 def _read_OutputSpec_loss_output(value: Any, room: int) -> OutputSpec:
-    made = _read_LossOutputSpec(value)
-    return OutputSpec.of_loss_output(made)
+    o = OutputSpec._blank()
+    o._loss_output = _read_LossOutputSpec(value)
+    o.type = "loss_output"
+    return o
 
 
 def _read_OutputSpec_buffer_mutation(value: Any, room: int) -> OutputSpec:
-    made = _read_BufferMutationSpec(value)
-    return OutputSpec.of_buffer_mutation(made)
+    o = OutputSpec._blank()
+    o._buffer_mutation = _read_BufferMutationSpec(value)
+    o.type = "buffer_mutation"
+    return o
 
 
 def _read_OutputSpec_gradient_to_parameter(value: Any, room: int) -> OutputSpec:
-    made = _read_GradientToParameterSpec(value)
-    return OutputSpec.of_gradient_to_parameter(made)
+    o = OutputSpec._blank()
+    o._gradient_to_parameter = _read_GradientToParameterSpec(value)
+    o.type = "gradient_to_parameter"
+    return o
 
 
 def _read_OutputSpec_gradient_to_user_input(value: Any, room: int) -> OutputSpec:
-    made = _read_GradientToUserInputSpec(value)
-    return OutputSpec.of_gradient_to_user_input(made)
+    o = OutputSpec._blank()
+    o._gradient_to_user_input = _read_GradientToUserInputSpec(value)
+    o.type = "gradient_to_user_input"
+    return o
 
 
 def _read_OutputSpec_user_input_mutation(value: Any, room: int) -> OutputSpec:
-    made = _read_UserInputMutationSpec(value)
-    return OutputSpec.of_user_input_mutation(made)
+    o = OutputSpec._blank()
+    o._user_input_mutation = _read_UserInputMutationSpec(value)
+    o.type = "user_input_mutation"
+    return o
 
 
 def _read_OutputSpec_token(value: Any, room: int) -> OutputSpec:
-    made = _read_OutputTokenSpec(value)
-    return OutputSpec.of_token(made)
+    o = OutputSpec._blank()
+    o._token = _read_OutputTokenSpec(value)
+    o.type = "token"
+    return o
 
 
 def _read_OutputSpec_parameter_mutation(value: Any, room: int) -> OutputSpec:
-    made = _read_ParameterMutationSpec(value)
-    return OutputSpec.of_parameter_mutation(made)
+    o = OutputSpec._blank()
+    o._parameter_mutation = _read_ParameterMutationSpec(value)
+    o.type = "parameter_mutation"
+    return o
 
 
 _READ_OutputSpec: dict[str, Callable[..., OutputSpec]] = {

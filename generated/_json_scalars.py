@@ -10,6 +10,7 @@ import binascii
 import math
 from collections.abc import ItemsView
 from enum import IntEnum
+from functools import cache
 from typing import Any, TypeVar
 
 from ._spec import KNOWN, MAX_INT, MIN_INT, found
@@ -43,7 +44,8 @@ def read_bool(value: Any) -> bool:
 def read_int(value: Any) -> int:
     """An integer of 64 bits; 1.0 and true are not."""
     if value.__class__ is int and MIN_INT <= value <= MAX_INT:
-        return int(value)
+        number: int = value
+        return number
     raise CodecError(f"expected a 64-bit integer, found {found(value)}")
 
 
@@ -54,7 +56,8 @@ def read_double(value: Any) -> float:
     if a double holds it exactly.
     """
     if value.__class__ is float and math.isfinite(value):
-        return float(value)
+        number: float = value
+        return number
     if value.__class__ is int and -(2**53) <= value <= 2**53:
         return float(value)
     if value.__class__ is str and value in _SPECIAL:
@@ -65,7 +68,8 @@ def read_double(value: Any) -> float:
 def read_str(value: Any) -> str:
     """A string."""
     if value.__class__ is str:
-        return str(value)
+        text: str = value
+        return text
     raise CodecError(f"expected a string, found {found(value)}")
 
 
@@ -81,11 +85,15 @@ def read_enum(cls: type[_E], value: Any) -> _E:
     """A value of an enum, by number."""
     if value.__class__ is not int:
         raise CodecError(f"expected a number of {cls.__name__}, found {found(value)}")
-    try:
-        return cls(value)
-    except ValueError:
-        message = f"{cls.__name__} has no value {value} in {KNOWN}; something newer wrote this"
-        raise CodecError(message) from None
+    member = _members(cls).get(value)
+    if member is None:
+        raise CodecError(f"{cls.__name__} has no value {value} in {KNOWN}; something newer wrote this")
+    return member
+
+
+@cache
+def _members(cls: type[_E]) -> dict[int, _E]:
+    return {member.value: member for member in cls}
 
 
 def read_list(value: Any) -> list[Any]:

@@ -439,8 +439,16 @@ _WORDS: dict[type[Any], str] = {
 }
 
 
+def expected(type_: Type) -> str:
+    """A type with its article, as messages spell it: `an Argument`."""
+    name = type_name(type_)
+    return f"an {name}" if name[0] in "AEIOU" else f"a {name}"
+
+
 def found(value: object) -> str:
     """A value that was not expected, as messages show it."""
+    if value is None:
+        return "None"
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
 

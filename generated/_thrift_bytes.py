@@ -41,7 +41,8 @@ class Bytes:
         end = self.position + count
         if end > len(self._data):
             left = len(self._data) - self.position
-            _fail(f"expected {count} bytes of {what}, found the end after {left}", self.position)
+            expected = f"{count} bytes of {what}" if count > 1 else what
+            _fail(f"expected {expected}, found {f'only {left}' if left else 'the end'}", self.position)
         taken = self._data[self.position : end]
         self.position = end
         return taken
@@ -131,8 +132,11 @@ class Bytes:
             _fail(f"expected 1 for true or 2 for false, found {byte}", self.position - 1)
         return byte == BOOLS[0]
 
-    def skip(self, wire: int, depth: int, max_depth: int) -> None:
-        """Skips a value; here containers and scalars count as levels, as in Thrift's own runtimes."""
+    def skip(self, wire: int, depth: int, max_depth: int, in_field: bool = False) -> None:
+        """Skips a value; here containers and scalars count as levels, as in Thrift's own runtimes.
+
+        Of a bool `in_field` there is nothing to skip: the field's header holds it.
+        """
         if depth > max_depth:
             _fail(f"expected at most {max_depth} levels, found more", self.position)
         match wire:
@@ -149,8 +153,9 @@ class Bytes:
                 last = 0
                 while (header := self.field_header(last))[0] != STOP:
                     inner, last = header
-                    if inner not in BOOLS:
-                        self.skip(inner, depth + 1, max_depth)
+                    self.skip(inner, depth + 1, max_depth, in_field=True)
+            case 1 | 2 if in_field:
+                pass
             case _:
                 _SKIPS[wire](self)
 

@@ -83,8 +83,7 @@ class _Reader:
             self._fail(f"{cls.__name__} has no {what} {number} in {KNOWN}; something newer wrote this", start)
         self.path.field(f"#{number}")
         self.unknown.append(str(self.path))
-        if wire not in BOOLS:
-            self.bytes.skip(wire, depth + 1, MAX_THRIFT_DEPTH)
+        self.bytes.skip(wire, depth + 1, MAX_THRIFT_DEPTH, in_field=True)
         self.path.pop()
 
     def _expect_wire(self, type_: Type, wire: int, start: int) -> None:

@@ -24,7 +24,7 @@ from ._thrift_spec import DECODE, ENCODE
 from .base import Struct, Union
 
 try:
-    from thrift.protocol.fastbinary import decode_compact, encode_compact  # type: ignore[import-untyped]
+    from thrift.protocol.fastbinary import decode_compact, encode_compact
 except ImportError as error:
     raise ImportError("thrift is installed without its C extension; reinstall it from a wheel") from error
 

@@ -98,14 +98,13 @@ def read(f: Source, *, form: FormName | None = None, verify: bool = True) -> Arc
         >>> [node.target for node in pt2wire.read(file).programs["model"].graph_module.graph.nodes]
         ['torch.ops.aten.relu.default']
     """
+    return read_archive(f, None, form, verify)
+
+
+def read_archive(f: Source, names: Iterable[str] | None, form: FormName | None, verify: bool) -> Archive:
+    """Read some programs of an archive, or all; the arguments are those of `read`."""
+    demanded = check_form(form)
     reader = ArchiveReader(f)
-    if verify:
-        reader.verify()
-    return read_archive(reader, None, check_form(form))
-
-
-def read_archive(reader: ArchiveReader, names: Iterable[str] | None, form: Form | None) -> Archive:
-    """Read some programs, or all, from an open archive."""
     index = read_index(reader)
     everything = list(reader.entries)
     known = {*records.FIXED_CONTENT, records.CONTAINER_ID, records.INDEX}
@@ -125,7 +124,7 @@ def read_archive(reader: ArchiveReader, names: Iterable[str] | None, form: Form 
                 path=reader.name,
                 hint="Pass name=... to load another one",
             )
-        program = read_program(reader, index, name, form, views)
+        program = read_program(reader, index, name, demanded, views)
         archive.programs[name] = program.tree
         archive.weights[name] = program.weights
         archive.constants[name] = program.constants
@@ -142,6 +141,8 @@ def read_archive(reader: ArchiveReader, names: Iterable[str] | None, form: Form 
         for record in everything
         if record not in known and record not in views and not record.startswith(records.EXTRA)
     ]
+    if verify:
+        reader.verify()
     return archive
 
 

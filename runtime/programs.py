@@ -12,13 +12,12 @@ from torch.export import ExportedProgram
 from .archive import records
 from .archive.contents import NewProgram, write_archive
 from .archive.payloads import config_of
-from .archive.reader import ArchiveReader, Source
+from .archive.reader import Source
 from .archive.target import Target
 from .archives import (
     DEFAULT_FORMATS,
     Archive,
     FormName,
-    check_form,
     check_formats,
     check_program_name,
     extra_records,
@@ -143,10 +142,7 @@ def load(
         raise TypeError(
             f"expected a dict that is filled with extra files, found {type(extra_files).__name__}"
         )
-    reader = ArchiveReader(f)
-    if verify:
-        reader.verify()
-    archive = read_archive(reader, [name], check_form(form))
+    archive = read_archive(f, [name], form, verify)
     program = _import(archive, name, PayloadStorages(copy=not mmap), expected_opset_version)
     if extra_files is not None:
         extra_files.update((key, _text_if_possible(content)) for key, content in archive.extra_files.items())
@@ -184,10 +180,7 @@ def load_all(
         >>> list(load_all(file))
         ['encoder', 'decoder']
     """
-    reader = ArchiveReader(f)
-    if verify:
-        reader.verify()
-    archive = read_archive(reader, None, check_form(form))
+    archive = read_archive(f, None, form, verify)
     storages = PayloadStorages(copy=not mmap)
     return {name: _import(archive, name, storages, expected_opset_version) for name in archive.programs}
 

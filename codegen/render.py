@@ -46,7 +46,14 @@ def banner(schema: Schema, comment_prefix: str) -> str:
 
 
 def comment(text: str, prefix: str, width: int = WIDTH) -> str:
-    """A text as comment lines of at most `width` characters, each behind `prefix`."""
+    """A text as comment lines of at most `width` characters, each behind `prefix`.
+
+    Example:
+        >>> print(comment("Where a tensor lives.", "//", width=14))
+        // Where a
+        // tensor
+        // lives.
+    """
     lines = textwrap.wrap(text, width - len(prefix) - 1, break_long_words=False, break_on_hyphens=False)
     return "\n".join(f"{prefix} {line}" for line in lines)
 

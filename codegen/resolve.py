@@ -44,8 +44,9 @@ def load_schema(path: Path) -> Schema:
         OSError: The file cannot be read.
 
     Example:
-        >>> load_schema(Path("schema.yaml")).types["Device"].fields[0].name  # doctest: +SKIP
-        'type'
+        >>> schema = load_schema(Path(__file__).parent.parent / "schema.yaml")
+        >>> [f"{field.id}: {field.type} {field.name}" for field in schema.types["Device"].fields]
+        ['10: string type', '20: i64 index']
     """
     faults = FaultList()
     root = read_source(path, faults)

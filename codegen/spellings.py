@@ -35,6 +35,10 @@ def parse_type(text: str, kinds: Mapping[str, Kind]) -> tuple[TypeRef, bool]:
 
     Raises:
         SpellingError: With the offset of the first thing that is wrong.
+
+    Example:
+        >>> parse_type("optional list<string>", {})
+        (ListType(item=PrimitiveType(primitive=<Primitive.STRING: 'string'>)), True)
     """
     parser = _Parser(text, kinds)
     optional = parser.peek() == "optional"

@@ -236,6 +236,9 @@ def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obj
     cells = [[plain(str(cell)) for cell in row] for row in rows]
     if not cells:
         return
+    filled = [i for i in range(len(columns)) if any(row[i] for row in cells)]
+    columns = [columns[i] for i in filled]
+    cells = [[row[i] for i in filled] for row in cells]
     if not _out.is_terminal:
         # Whole lines for other programs, without frames and wrapping.
         if title:

@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
 from ._json_scalars import read_binary, read_bool, read_double, read_enum, read_int, read_list, read_str
-from ._spec import BY_NAME, KNOWN, MAX_JSON_DEPTH, FieldSpec, ListOf, MapOf, Path, Type, found
+from ._spec import BY_NAME, KNOWN, MAX_JSON_DEPTH, FieldSpec, ListOf, MapOf, Path, Type, found, listed, shown
 from .base import CodecError, Struct, Union
 
 _T = TypeVar("_T", bound=Struct | Union)
@@ -72,10 +72,10 @@ class _Reader:
 
     def _union(self, cls: type[Any], fields: dict[str, FieldSpec], plain: dict[str, Any], depth: int) -> Any:
         if len(plain) != 1:
-            _fail(f"expected exactly one member of {cls.__name__}, found {sorted(plain) or 'none'}")
+            _fail(f"expected exactly one member of {cls.__name__}, found {listed(plain)}")
         ((name, value),) = plain.items()
         if name not in fields:
-            _fail(f"{cls.__name__} has no member {name!r} in {KNOWN}; something newer wrote this")
+            _fail(f"{cls.__name__} has no member {shown(name)} in {KNOWN}; something newer wrote this")
         self.path.field(name)
         made = cls.create(**{name: self._field(fields[name], value, depth)})
         self.path.pop()
@@ -83,7 +83,7 @@ class _Reader:
 
     def _unknown_field(self, cls: type[Any], name: str) -> None:
         if not self._keep_going:
-            _fail(f"{cls.__name__} has no field {name!r} in {KNOWN}; something newer wrote this")
+            _fail(f"{cls.__name__} has no field {shown(name)} in {KNOWN}; something newer wrote this")
         self.path.field(name)
         self.unknown.append(str(self.path))
         self.path.pop()
@@ -123,9 +123,11 @@ class _Reader:
 
     def _object(self, plain: Any, what: str) -> None:
         if isinstance(plain, Repeated):
-            _fail(f"expected each key once, found {plain.key!r} twice")
+            _fail(f"expected each key once, found {shown(plain.key)} twice")
         if plain.__class__ is not dict:
             _fail(f"expected an object for {what}, found {found(plain)}")
+        if not {*map(type, plain)} <= {str}:
+            _fail(f"expected keys that are strings, found {listed(plain)}")
 
     def _text(self, value: Any) -> str:
         text = read_str(value)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -449,8 +450,19 @@ def found(value: object) -> str:
     """A value that was not expected, as messages show it."""
     if value is None:
         return "None"
+    return f"{type(value).__name__} {shown(value)}"
+
+
+def shown(value: object) -> str:
+    """A value's repr, cut: it came from a file, and may be anything."""
     text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names that came from a file, the first few."""
+    shown_names = [shown(name) for name, _ in zip(names, range(4), strict=False)]
+    return ", ".join(shown_names) or "none"
 
 
 class Path:
@@ -466,8 +478,7 @@ class Path:
         self.pieces.append(f"[{index}]")
 
     def key(self, key: object) -> None:
-        text = repr(key)
-        self.pieces.append(f"[{text if len(text) <= 80 else text[:77] + '...'}]")
+        self.pieces.append(f"[{shown(key)}]")
 
     def pop(self) -> None:
         self.pieces.pop()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
-from ._spec import BY_ID, KNOWN, MAX_THRIFT_DEPTH, FieldSpec, ListOf, MapOf, Path, Type
+from ._spec import BY_ID, KNOWN, MAX_THRIFT_DEPTH, FieldSpec, ListOf, MapOf, Path, Type, listed
 from ._thrift_bytes import BOOLS, LIST, MAP, STOP, STRUCT, WIRE_NAMES, Bytes, Fault
 from .base import CodecError, Struct, Union
 
@@ -66,7 +66,7 @@ class _Reader:
     def _made(self, cls: type[Any], fields: dict[int, FieldSpec], values: dict[str, Any]) -> Any:
         if issubclass(cls, Union):
             if len(values) != 1:
-                self._fail(f"expected exactly one member of {cls.__name__}, found {sorted(values) or 'none'}")
+                self._fail(f"expected exactly one member of {cls.__name__}, found {listed(values)}")
             return cls.create(**values)
         for field in fields.values():
             if field.name in values:

@@ -106,7 +106,8 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
         suspect = plain is _REPEATED or any(begin in text for begin in _SURROGATES)
         tree = None if suspect else _read_fast(cls, plain)
         if plain is _REPEATED:
-            plain = _parse(_MARKING, text)
+            _json_reader.read(cls, _parse(_MARKING, text), unknown)
+            raise CodecError("expected each key once, found one twice in a field that is not known")
         return tree if tree is not None else _json_reader.read(cls, plain, unknown)
     finally:
         if collecting:

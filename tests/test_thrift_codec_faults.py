@@ -189,7 +189,7 @@ MUSEUM: dict[str, tuple[type[Any], bytes, str]] = {
     "a union with two members": (
         Argument,
         struct(field(50, c.I64, number(1)), field(170, c.TRUE)),
-        "expected exactly one member of Argument, found ['as_bool', 'as_int'], at byte 7 of 7",
+        "expected exactly one member of Argument, found 'as_int', 'as_bool', at byte 7 of 7",
     ),
     "a union with two members, further inside": (
         Node,

@@ -79,9 +79,9 @@ def save(
         True
     """
     forms = check_formats(formats)
-    programs = _named(ep)
     if isinstance(f, ExportedProgram):
         raise TypeError("expected the program first and the file second: save(ep, f)")
+    programs = _named(ep)
     others = extra_records(_text_only(extra_files or {}))
     payloads = PayloadRecords()
     new = {

@@ -1,0 +1,349 @@
+"""Wrong arguments, wrong files, no room: one clear error each, which says what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from pt2wire import DeserializeError, SerializeError, UnsafeArtifactError
+
+from .helpers.archives import (
+    INPUT,
+    linear_archive,
+    linear_program,
+    linear_torch_archive,
+    saved,
+    with_records,
+)
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "load": pt2wire.load,
+    "load_all": pt2wire.load_all,
+    "read": pt2wire.read,
+}
+
+
+@pytest.fixture(params=READERS.values(), ids=READERS)
+def reader(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
+    return request.param  # type: ignore[no-any-return]
+
+
+# Arguments of a wrong type: TypeError.
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: pt2wire.load(linear_program()),  # type: ignore[arg-type]
+            "expected a path or a binary file object, found ExportedProgram",
+        ),
+        (
+            lambda: pt2wire.load(linear_archive()),  # type: ignore[arg-type]
+            "expected a path or a binary file object, found bytes",
+        ),
+        (
+            lambda: pt2wire.load(io.StringIO("PK")),  # type: ignore[arg-type]
+            "expected a file object opened in binary mode",
+        ),
+        (
+            lambda: pt2wire.load(io.BytesIO(linear_archive()), extra_files=["a.txt"]),  # type: ignore[arg-type]
+            "expected a dict that is filled with extra files, found list",
+        ),
+        (
+            lambda: pt2wire.save("m.pt2", linear_program()),  # type: ignore[arg-type]
+            "expected the program first and the file second: save(ep, f)",
+        ),
+        (
+            lambda: pt2wire.save(torch.nn.Linear(2, 2), "m.pt2"),  # type: ignore[arg-type]
+            "expected an ExportedProgram, or a dict of them by name, found Linear",
+        ),
+        (lambda: pt2wire.save({}, "m.pt2"), "expected at least one program, found an empty dict"),
+        (
+            lambda: pt2wire.save({"a": 1}, "m.pt2"),  # type: ignore[dict-item]
+            "expected an ExportedProgram as 'a', found int",
+        ),
+        (
+            lambda: pt2wire.save({1: linear_program()}, "m.pt2"),  # type: ignore[dict-item]
+            "expected the name of a program as a string, found int",
+        ),
+        (
+            lambda: pt2wire.save(linear_program(), io.StringIO()),  # type: ignore[arg-type]
+            "expected a file object opened in binary mode, found one in text mode",
+        ),
+        (
+            lambda: pt2wire.save(linear_program(), 3),  # type: ignore[arg-type]
+            "expected a path or a binary file object, found int",
+        ),
+        (
+            lambda: pt2wire.save(linear_program(), io.BytesIO(), extra_files={"a": 1}),  # type: ignore[dict-item]
+            "expected extra files as text or bytes by name, found 'a': int",
+        ),
+        (
+            lambda: pt2wire.write(linear_program(), io.BytesIO()),  # type: ignore[arg-type]
+            "expected an Archive, found ExportedProgram",
+        ),
+        (
+            lambda: pt2wire.to_tree(torch.nn.Linear(2, 2)),  # type: ignore[arg-type]
+            "expected an ExportedProgram, found Linear",
+        ),
+        (
+            lambda: pt2wire.serialize(torch.nn.Linear(2, 2)),  # type: ignore[arg-type]
+            "expected an ExportedProgram, found Linear",
+        ),
+        (
+            lambda: pt2wire.deserialize(b"{}"),  # type: ignore[arg-type]
+            "expected a SerializedArtifact, whose exported_program is bytes, found bytes",
+        ),
+    ],
+)
+def test_a_wrong_type_is_named(call: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("formats", [(), ("yaml",), "json", ("json", "xml")])
+def test_unknown_formats_are_named(formats: Any) -> None:
+    with pytest.raises(ValueError, match="expected formats such as"):
+        pt2wire.save(linear_program(), io.BytesIO(), formats=formats)
+
+
+def test_an_unknown_form_is_named(reader: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="expected form 'json' or 'thrift', found 'xml'"):
+        reader(io.BytesIO(linear_archive()), form="xml")
+
+
+# Files that are not there, or not files: the OSError as it is.
+
+
+def test_a_missing_file_is_the_operating_systems_error(reader: Callable[..., Any], tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        reader(tmp_path / "none.pt2")
+    assert str(caught.value.filename) == str(tmp_path / "none.pt2")
+
+
+def test_a_folder_is_the_operating_systems_error(reader: Callable[..., Any], tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        reader(tmp_path)
+    with pytest.raises(IsADirectoryError), pytest.warns(UserWarning, match=r"ends in \.pt2"):
+        pt2wire.save(linear_program(), tmp_path)
+
+
+def test_a_missing_folder_is_the_operating_systems_error(tmp_path: Path) -> None:
+    target = tmp_path / "none" / "m.pt2"
+    with pytest.raises(FileNotFoundError) as caught:
+        pt2wire.save(linear_program(), target)
+    assert caught.value.filename == str(target)
+
+
+@contextlib.contextmanager
+def ordinary_user() -> Iterator[None]:
+    """Root may write everywhere, so act as somebody else."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_an_unwritable_folder_is_the_operating_systems_error() -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        target = folder / "m.pt2"
+        target.write_bytes(b"old")
+        folder.chmod(0o555)
+        with ordinary_user(), pytest.raises(PermissionError) as caught:
+            pt2wire.save(linear_program(), target)
+        assert caught.value.filename == str(target)
+        assert target.read_bytes() == b"old"
+        assert [path.name for path in folder.iterdir()] == ["m.pt2"]
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+# Files with another content.
+
+
+def zipped(**files: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "/"), content)
+    return file.getvalue()
+
+
+def torch_saved_tensor() -> bytes:
+    file = io.BytesIO()
+    torch.save(torch.ones(2), file)
+    return file.getvalue()
+
+
+def torchscript() -> bytes:
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(torch.nn.ReLU()), file)
+    return file.getvalue()
+
+
+CONTENT: dict[str, tuple[Callable[[], bytes], str]] = {
+    "empty": (
+        lambda: b"",
+        "expected a .pt2 archive (a zip file), found an empty file. Was saving interrupted?",
+    ),
+    "text": (
+        lambda: b"hello world, hello",
+        "found a file that begins with b'hello wo'. Is this the right file?",
+    ),
+    "cut short": (
+        lambda: linear_archive()[:-1000],
+        "The file is probably cut short: copy or download it again",
+    ),
+    "cut short, of torch": (lambda: linear_torch_archive()[:5000], "The file is probably cut short"),
+    "some zip file": (
+        lambda: zipped(a=b"1"),
+        "expected every record inside one folder, found 'a' at the top",
+    ),
+    "some zip file with a folder": (
+        lambda: zipped(folder__a=b"1"),
+        "found a zip file without the record 'archive_format'. Is this the right file?",
+    ),
+    "of torch 2.7 or older": (
+        lambda: zipped(version=b"8.8", serialized_exported_program__json=b"{}"),
+        "one of torch 2.7 or older: load and save it there",
+    ),
+    "of torch.save": (torch_saved_tensor, "This was written by torch.save: load it with torch.load"),
+    "TorchScript": (torchscript, "This is TorchScript: load it with torch.jit.load"),
+    "another archive format": (
+        lambda: zipped(a__archive_format=b"pt3"),
+        "archive_format: expected b'pt2', found b'pt3'",
+    ),
+    "another archive version": (
+        lambda: with_records(linear_archive(), {"archive_version": b"1"}),
+        "archive_version: expected b'0', found b'1'",
+    ),
+    "of a big-endian machine": (
+        lambda: with_records(linear_archive(), {"byteorder": b"big"}),
+        "byteorder: expected b'little', found b'big'",
+    ),
+    "no program": (
+        lambda: zipped(a__archive_format=b"pt2", a__archive_version=b"0"),
+        "expected at least one program (models/NAME.json), found none",
+    ),
+    "no weights config": (
+        lambda: with_records(linear_torch_archive(), {"data/weights/model_weights_config.json": None}),
+        "model_weights_config.json: expected program 'model' as json, but the archive has no",
+    ),
+    "weights in a pickle": (
+        lambda: with_records(
+            linear_torch_archive(),
+            {"data/weights/model_weights_config.json": None, "data/weights/model.pt": b"x"},
+        ),
+        "Weights in one pickle, as torch 2.8 wrote them: load it with torch and save it again",
+    ),
+    "no weights": (
+        lambda: with_records(linear_torch_archive(), {"data/weights/weight_0": None}),
+        "expected the record 'data/weights/weight_0', but the archive has none",
+    ),
+    "JSON that is none": (
+        lambda: with_records(linear_torch_archive(), {"models/model.json": b'{"graph_module": '}),
+        "models/model.json:",
+    ),
+    "a changed weight": (
+        lambda: linear_archive().replace(linear_program().state_dict["offset"].numpy().tobytes(), bytes(12)),
+        "expected bytes with CRC",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), CONTENT.values(), ids=CONTENT)
+def test_other_content_is_named_with_what_to_do(
+    make: Callable[[], bytes], message: str, reader: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "m.pt2"
+    path.write_bytes(make())
+    with pytest.raises(DeserializeError) as caught:
+        reader(path)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("written_by", [linear_archive, linear_torch_archive])
+def test_no_cut_file_loads(written_by: Callable[[], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    data = written_by()
+    for length in range(0, len(data), 97):
+        path.write_bytes(data[:length])
+        with pytest.raises(DeserializeError):
+            pt2wire.read(path)
+
+
+def test_an_unknown_program_is_named_with_those_that_are_there() -> None:
+    data = saved({"encoder": linear_program(), "decoder": linear_program()})
+    with pytest.raises(DeserializeError) as caught:
+        pt2wire.load(io.BytesIO(data))
+    assert str(caught.value) == (
+        "<BytesIO>: expected a program 'model', found 'encoder', 'decoder'. Pass name=... to load another one"
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a\nb", "a\\b"])
+def test_a_program_name_that_is_no_file_name_is_refused(name: str) -> None:
+    with pytest.raises(SerializeError, match="expected a plain file name as name of a program"):
+        pt2wire.save({name: linear_program()}, io.BytesIO())
+
+
+@pytest.mark.parametrize("names", [("index",), ("model", "model_weights"), ("a_constants", "a")])
+def test_program_names_that_clash_with_records_are_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(SerializeError, match=r"which is taken\. Give the program another name"):
+        pt2wire.save({name: linear_program() for name in names}, io.BytesIO())
+
+
+@pytest.mark.parametrize("name", ["", "../a", "/a", "a//b"])
+def test_an_extra_file_that_leaves_its_folder_is_refused(name: str) -> None:
+    with pytest.raises(SerializeError, match="expected a relative path as name of an extra file"):
+        pt2wire.save(linear_program(), io.BytesIO(), extra_files={name: "x"})
+
+
+def test_extra_files_that_pytorch_could_not_read_are_refused() -> None:
+    with pytest.raises(SerializeError, match="expected text in UTF-8, which is all that PyTorch reads"):
+        pt2wire.save(linear_program(), io.BytesIO(), extra_files={"a": b"\xff\xfe"})
+
+
+def test_a_pickled_weight_is_refused_as_unsafe() -> None:
+    config = pt2wire.read(io.BytesIO(linear_torch_archive())).weights["model"]["offset"].meta
+    assert not config.use_pickle
+    text = with_records(
+        linear_torch_archive(),
+        {
+            "data/weights/model_weights_config.json": _record(
+                "data/weights/model_weights_config.json"
+            ).replace(b'"use_pickle": false', b'"use_pickle": true', 1)
+        },
+    )
+    with pytest.raises((UnsafeArtifactError, DeserializeError), match="pickle"):
+        pt2wire.load(io.BytesIO(text))
+
+
+def _record(name: str) -> bytes:
+    return bytes(pt2wire.read(io.BytesIO(linear_torch_archive())).record(name))
+
+
+def test_a_name_without_the_ending_is_saved_with_a_warning(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"torch.export.load expects a name that ends in .pt2"):
+        pt2wire.save(linear_program(), tmp_path / "model.bin")
+    loaded = pt2wire.load(tmp_path / "model.bin")
+    assert torch.equal(loaded.module()(INPUT), linear_program().module()(INPUT))

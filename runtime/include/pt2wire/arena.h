@@ -15,10 +15,11 @@ namespace pt2wire {
 /// The budget is what stops a small hostile input from filling memory: `allocate` answers nullptr beyond it.
 class Arena {
  public:
-  /// `input_size` is the size of the document to come: blocks are sized by it, so that they are few and mostly used.
+  /// `input_size` is the size of the document to come. Real ones need half of it to all of it, so blocks of a tenth are
+  /// few and mostly used.
   Arena(std::size_t input_size, std::size_t budget)
-      : block_size_(std::max(input_size / 8, smallest_block)), budget_(budget) {
-    blocks_.reserve(16);
+      : block_size_(std::max(input_size / 10, smallest_block)), budget_(budget) {
+    blocks_.reserve(usual_blocks);
   }
 
   Arena(Arena&& other) noexcept { swap(other); }
@@ -45,6 +46,7 @@ class Arena {
  private:
   static constexpr std::size_t unit = 8;
   static constexpr std::size_t smallest_block = 4096;
+  static constexpr std::size_t usual_blocks = 12;
 
   void* take(std::size_t size) {
     const std::size_t rounded = (size + unit - 1) & ~(unit - 1);
@@ -53,7 +55,8 @@ class Arena {
       if (rounded > block_size_) return add_block(rounded);  // its own block: the current one goes on being filled
       next_ = add_block(block_size_);
       left_ = block_size_;
-      block_size_ += block_size_ / 2;  // geometric: the count of blocks grows with the logarithm of the document
+      // Beyond the usual, geometric: the count of blocks grows with the logarithm of the memory.
+      if (blocks_.size() >= usual_blocks) block_size_ += block_size_ / 2;
     }
     std::byte* const memory = next_;
     next_ += rounded;

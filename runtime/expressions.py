@@ -1,12 +1,13 @@
-"""Symbolic expressions as text: the part of sympy's `srepr` that exporters write, parsed without evaluating it.
+"""Symbolic expressions as text: what sympy's `srepr` writes for programs, parsed without evaluating it.
 
-sympy's own reader, `sympify`, evaluates the text as Python. This one knows a fixed grammar and a fixed table of
-functions, and returns a small immutable tree; `importing/symbols.py` builds sympy objects from that. It needs
-neither torch nor sympy.
+sympy's own reader, `sympify`, evaluates the text as Python. This one knows a fixed grammar and a fixed table
+of functions, and returns a small immutable tree; `importing/symbols.py` builds sympy objects from that. It
+needs neither torch nor sympy.
 
     expression  = symbol | number | constant | application
     symbol      = "Symbol('" name "'" {", " assumption "=" ("True" | "False")} ")"
-    number      = "Integer(" int ")" | "Rational(" int ", " int ")" | "Float('" decimal "', precision=" int ")"
+    number      = "Integer(" int ")" | "Rational(" int ", " int ")"
+                | "Float('" decimal "', precision=" int ")"
     constant    = ["-"] ("oo" | "int_oo") | "true" | "false" | "nan" | "zoo" | "pi" | "E"
     application = function "(" expression {", " expression} ")"
 """
@@ -148,7 +149,22 @@ FUNCTIONS: dict[str, Signature] = {
     "BitwiseFn_bitwise_xor": _numbers(2),
     **{
         f"OpaqueUnaryFn_{name}": _numbers(1)
-        for name in ["sqrt", "cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "exp", "log", "asinh", "log2"]
+        for name in [
+            "sqrt",
+            "cos",
+            "cosh",
+            "sin",
+            "sinh",
+            "tan",
+            "tanh",
+            "asin",
+            "acos",
+            "atan",
+            "exp",
+            "log",
+            "asinh",
+            "log2",
+        ]
     },
 }
 
@@ -166,19 +182,40 @@ CONSTANTS: dict[str, Sort] = {
 }
 
 ASSUMPTIONS = frozenset(
-    ["commutative", "complex", "even", "extended_real", "finite", "infinite", "integer", "irrational", "negative", "nonnegative", "nonpositive", "nonzero", "odd", "positive", "rational", "real", "zero"]
+    [
+        "commutative",
+        "complex",
+        "even",
+        "extended_real",
+        "finite",
+        "infinite",
+        "integer",
+        "irrational",
+        "negative",
+        "nonnegative",
+        "nonpositive",
+        "nonzero",
+        "odd",
+        "positive",
+        "rational",
+        "real",
+        "zero",
+    ]
 )
 
 _TOKEN = re.compile(
-    r"[ ]*(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<integer>-?[0-9]+)|(?P<string>'[^'\\\x00-\x1f]*')|(?P<mark>[(),=-]))",
-    re.ASCII,
+    r"""[ ]*(?:
+        (?P<name>[A-Za-z_][A-Za-z0-9_]*) | (?P<integer>-?[0-9]+)
+        | (?P<string>'[^'\\\x00-\x1f]*') | (?P<mark>[(),=-])
+    )""",
+    re.ASCII | re.VERBOSE,
 )
 _SYMBOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
 _DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?(e[+-]?[0-9]{1,4})?|[+-]?inf|nan", re.ASCII)
 
 
 class _Part(NamedTuple):
-    """A parsed expression with its sort and two bounds, both for symbols below 2**64: the bits of its value, and
+    """A parsed expression with its sort and two bounds: the bits of its value, for symbols below 2**64, and
     the terms of the polynomial that it would expand to."""
 
     expression: Expression
@@ -202,8 +239,8 @@ def parse_expression(text: str) -> Expression:
             the text.
 
     Example:
-        >>> parse_expression("Add(Symbol('s0', integer=True), Integer(1))")
-        Apply(function='Add', arguments=(Symbol(name='s0', assumptions=(('integer', True),)), Integer(value=1)))
+        >>> parse_expression("Mul(Symbol('s0'), Integer(2))")
+        Apply(function='Mul', arguments=(Symbol(name='s0', assumptions=()), Integer(value=2)))
     """
     if len(text) > MAX_LENGTH:
         raise DeserializeError(

@@ -1,8 +1,8 @@
-"""Treespecs: the JSON text that says how inputs and outputs nest in containers, parsed without importing anything.
+"""Treespecs: the JSON text that says how inputs and outputs nest in containers.
 
-torch's own reader imports whatever module an enum key or a defaultdict factory names. This one checks the text
-against the containers it knows, and returns plain nodes; `importing/treespecs.py` turns them into pytree's
-objects. It needs no torch.
+torch's own reader imports whatever module an enum key or a defaultdict factory names. This one imports
+nothing: it checks the text against the containers it knows, and returns plain nodes, from which
+`importing/treespecs.py` makes pytree's objects. It needs no torch.
 
     text = [1, spec]
     spec = {"type": null, "context": null, "children_spec": []}          a leaf
@@ -29,7 +29,22 @@ MAX_NODES = 1 << 20
 
 # The functions that a defaultdict may make its values with: module, name.
 FACTORIES = frozenset(
-    {("builtins", name) for name in ["bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple"]}
+    {
+        ("builtins", name)
+        for name in [
+            "bool",
+            "bytes",
+            "complex",
+            "dict",
+            "float",
+            "frozenset",
+            "int",
+            "list",
+            "set",
+            "str",
+            "tuple",
+        ]
+    }
     | {("collections", name) for name in ["Counter", "OrderedDict", "deque"]}
 )
 
@@ -56,12 +71,12 @@ class TreeSpecNode:
     """One container, or a leaf, of a treespec.
 
     Attributes:
-        type: The name that the container's class is registered under with pytree, `builtins.dict` for example,
-            or None for a leaf.
-        context: What the container needs beside its children. dict and OrderedDict: a tuple of keys. defaultdict: a
-            `Factory` and a tuple of keys. deque: its maximal length or None. namedtuple: the name its class
-            is registered under. tuple, list: None. Other classes: the JSON value, of lists, dicts and plain
-            values.
+        type: The name that the container's class is registered under with pytree, such as `builtins.dict`, or
+            None for a leaf.
+        context: What the container needs beside its children. dict and OrderedDict: a tuple of keys.
+            defaultdict: a `Factory` and a tuple of keys. deque: its maximal length or None. namedtuple: the
+            name its class is registered under. tuple, list: None. Other classes: the JSON value, of lists,
+            dicts and plain values.
         children: The nodes of the children.
         leaf_count: How many leaves there are below, or 1 for a leaf.
     """
@@ -97,9 +112,9 @@ def parse_treespec(text: str) -> TreeSpecNode:
 
     Example:
         >>> leaf = '{"type": null, "context": null, "children_spec": []}'
-        >>> spec = parse_treespec('[1, {"type": "builtins.dict", "context": "[\\\\"x\\\\"]", "children_spec": [%s]}]' % leaf)
-        >>> spec.context, spec.leaf_count
-        (('x',), 1)
+        >>> root = f'{{"type": "builtins.list", "context": "null", "children_spec": [{leaf}, {leaf}]}}'
+        >>> parse_treespec(f"[1, {root}]").leaf_count
+        2
     """
     if len(text) > MAX_LENGTH:
         raise DeserializeError(f"expected a treespec of at most {MAX_LENGTH} characters, found {len(text)}")
@@ -188,7 +203,7 @@ def _key(value: Any, path: str, depth: int) -> Any:
         case str():
             if not _KEY.fullmatch(value):
                 raise DeserializeError(
-                    f"expected a key without quotes, backslashes and control characters, found {value[:80]!r}",
+                    f"expected a key without quotes, backslashes and controls, found {value[:80]!r}",
                     path=path,
                     hint="torch pastes keys into the Python source of its guards.",
                 )

@@ -98,7 +98,8 @@ def _graph(value: types.GraphArgument, values: Values) -> Node:
 
 def _custom_obj(value: types.CustomObjArgument, values: Values) -> Any:
     raise DeserializeError(
-        f"custom (torchbind or opaque) objects cannot be read yet, found {value.name!r} of class {value.class_fqn}"
+        f"custom (torchbind or opaque) objects cannot be read yet, found {value.name[:80]!r} of class "
+        f"{value.class_fqn[:80]}"
     )
 
 

@@ -127,8 +127,9 @@ def _bind_unbacked(values: Values) -> None:
         )
         if bindings:
             node.meta["unbacked_bindings"] = bindings
-    if symbols.unbound:
-        names = ", ".join(sorted(symbol.name for symbol in symbols.unbound))
-        raise DeserializeError(
-            f"expected a node that makes each unbacked symbol, found none for {names}", path="nodes"
-        )
+        if not symbols.unbound:
+            return
+    names = ", ".join(sorted(symbol.name for symbol in symbols.unbound))
+    raise DeserializeError(
+        f"expected a node that makes each unbacked symbol, found none for {names}", path="nodes"
+    )

@@ -13,6 +13,7 @@ import torch
 from torch.fx.traceback import NodeSource
 
 from ..errors import DeserializeError
+from ..generated import types
 from .faults import located
 from .targets import find_target
 
@@ -27,7 +28,7 @@ class Metadata:
         self._source_stacks: dict[str, list[tuple[str, Any]]] = {}
 
     def import_metadata(self, metadata: Mapping[str, str]) -> dict[str, Any]:
-        """Read the metadata of one node: entries for `Node.meta`, no two nodes sharing what can be changed."""
+        """Read the metadata of one node: entries for `Node.meta`, of which no two nodes share a mutable one."""
         meta: dict[str, Any] = {}
         try:
             for key, text in metadata.items():
@@ -44,7 +45,7 @@ class Metadata:
     def _module_stack(self, text: str) -> dict[str, tuple[str, str]]:
         stack = self._module_stacks.get(text)
         if stack is None:
-            stack = self._module_stacks[text] = _import_module_stack(text)
+            stack = self._module_stacks[text] = dict(map(_import_module, text.split(_SEPARATOR)))
         return stack.copy()
 
     def _source_stack(self, text: str) -> list[tuple[str, Any]]:
@@ -73,8 +74,8 @@ _ENTRIES: dict[str, Callable[[Metadata, str], Any]] = {
 }
 
 
-def import_graph_metadata(module: Any) -> dict[str, Any]:
-    """Read the metadata of a graph module (`types.GraphModule`): what users noted, field names of named tuples."""
+def import_graph_metadata(module: types.GraphModule) -> dict[str, Any]:
+    """Read the metadata of a graph module: what users noted, and the field names of named tuples."""
     meta: dict[str, Any] = {}
     if custom := module.metadata.get("custom"):
         try:
@@ -94,12 +95,10 @@ def _import_json(text: str) -> Any:
         raise DeserializeError(f"expected JSON, found {text[:60]!r}: {error}") from error
 
 
-def _import_module_stack(text: str) -> dict[str, tuple[str, str]]:
-    stack: dict[str, tuple[str, str]] = {}
-    for entry in text.split(_SEPARATOR):
-        key, path, kind = _split_entry(entry)
-        stack[key] = (path, kind)
-    return stack
+@functools.lru_cache(maxsize=4_096)
+def _import_module(entry: str) -> tuple[str, tuple[str, str]]:
+    key, path, kind = _split_entry(entry)
+    return key, (path, kind)
 
 
 def _split_entry(entry: str) -> list[str]:
@@ -148,7 +147,7 @@ def import_source_function(name: str) -> Any:
 
 @functools.cache
 def _source_functions() -> Mapping[str, Any]:
-    """The public classes and functions of torch's namespaces, by the full name that PyTorch writes for them."""
+    """The public classes and functions of torch, by the full name that PyTorch writes for them."""
     table: dict[str, Any] = {}
     for namespace in (torch, torch.Tensor, torch.nn, torch.nn.functional, operator, math):
         for public, value in vars(namespace).items():

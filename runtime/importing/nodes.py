@@ -15,7 +15,7 @@ from torch.fx import Node
 from ..errors import DeserializeError
 from ..generated import types
 from .arguments import import_argument
-from .faults import each, located
+from .faults import each, located, within
 from .targets import find_target
 from .values import Values, check_name
 
@@ -112,21 +112,16 @@ def _parameters(target: OpOverload[..., Any]) -> dict[str, tuple[bool, bool]]:
 
 
 def _import_inputs(node: types.Node, target: OpOverload[..., Any], values: Values) -> _Inputs:
-    """Read what an operator is called with: positional ones in the order of its schema, the others by name."""
+    """Read what an operator is called with: some positional, in the order of its schema, others by name."""
     parameters = _parameters(target)
     given: dict[str, tuple[types.ArgumentKind | None, Any]] = {}
-    index = 0
-    try:
-        for index, item in enumerate(node.inputs):
-            if item.name not in parameters or item.name in given:
-                raise DeserializeError(
-                    f"expected an argument of {target._schema}, each once, found {item.name[:80]!r}",
-                    path="name",
-                )
-            given[item.name] = (item.kind, import_argument(item.arg, values))
-    except Exception as error:
-        step = f"inputs[{index}]" if _path(error) == "name" else f"inputs[{index}].arg"
-        raise located(error, step) from error
+    for index, item in enumerate(node.inputs):
+        if item.name not in parameters or item.name in given:
+            raise DeserializeError(
+                f"expected an argument of {target._schema}, each once, found {item.name[:80]!r}",
+                path=f"inputs[{index}].name",
+            )
+        given[item.name] = (item.kind, _import_input(index, item, values))
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for name, (keyword_only, required) in parameters.items():
@@ -154,22 +149,23 @@ def _import_call(node: types.Node, values: Values) -> _Inputs:
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for index, item in enumerate(node.inputs):
-        try:
-            value = import_argument(item.arg, values)
-            if item.kind == _POSITIONAL or item.name == "":
-                args.append(value)
-                continue
+        value = _import_input(index, item, values)
+        if item.kind == _POSITIONAL or item.name == "":
+            args.append(value)
+            continue
+        with within(f"inputs[{index}].name"):
             check_name(item.name)
             if item.name in kwargs:
                 raise DeserializeError(f"expected each keyword argument once, found {item.name!r} again")
-            kwargs[item.name] = value
-        except Exception as error:
-            raise located(error, f"inputs[{index}].arg") from error
+        kwargs[item.name] = value
     return tuple(args), kwargs
 
 
-def _path(error: Exception) -> str | None:
-    return getattr(error, "path", None)
+def _import_input(index: int, item: types.NamedArgument, values: Values) -> Any:
+    try:
+        return import_argument(item.arg, values)
+    except Exception as error:
+        raise located(error, f"inputs[{index}].arg") from error
 
 
 # -- outputs ----------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def import_program(
     constants: Mapping[str, Any],
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None,
 ) -> ExportedProgram:
-    """Read an exported program from its tree and its weights; nothing from the tree is evaluated or imported.
+    """Read an exported program from its tree and its weights. Nothing in the tree is evaluated or imported.
 
     Args:
         tree: The program, checked by `validate`.
@@ -42,7 +42,7 @@ def import_program(
         The program, equal to what PyTorch's deserializer makes of the same tree.
 
     Raises:
-        DeserializeError: For what is not a program, or cannot be read yet. Its path leads to the place in the tree.
+        DeserializeError: For what is not a program, or cannot be read yet. Its path is the place in the tree.
 
     Example:
         >>> from pt2wire.exporting import export_program

@@ -18,15 +18,14 @@ from .. import expressions
 from ..errors import DeserializeError
 from ..expressions import Apply, Constant, Expression, Float, Integer, Rational, Sort, Symbol
 from ..generated import types
-from .faults import each_value
+from .faults import within
 
 Hint = int | float | None
 
 
 def _class(name: str) -> Any:
     # torch's Max, Min and Mod stand in for sympy's of the same name in every size that torch computes.
-    torch_class = getattr(torch.utils._sympy.functions, name, None)
-    return torch_class if name not in _SYMPY_CLASSES else _SYMPY_CLASSES[name]
+    return _SYMPY_CLASSES.get(name) or getattr(torch.utils._sympy.functions, name)
 
 
 _SYMPY_CLASSES: dict[str, Any] = {
@@ -86,17 +85,19 @@ class Symbols:
         self.shape_env = ShapeEnv(assume_static_by_default=True)
         self.unbound: set[sympy.Symbol] = set()
         self._ranges = ranges
-        self._symbols: dict[str, sympy.Symbol] = {}
+        # A dim derived from another has a range of its own: that of `2*s0`.
+        self._compound = [name for name in ranges if not name.isidentifier()]
+        self._symbols: dict[str, Any] = {}
         self._expressions: dict[tuple[str, Sort], Any] = {}
         self._numbers: dict[Any, Any] = {}
         # Where a symbol came from, for torch's messages: here, for all of them.
-        self._stack = CapturedTraceback.extract(skip=1)
+        self._stack = CapturedTraceback.extract(skip=1)  # type: ignore[no-untyped-call]
         for name in ranges:
             self._reserve(name)
 
     @property
-    def by_name(self) -> Mapping[str, sympy.Symbol]:
-        """The symbols that appeared so far."""
+    def by_name(self) -> Mapping[str, Any]:
+        """The symbols that appeared so far, and the other expressions that have a range, by their text."""
         return self._symbols
 
     def expression(self, text: str, sort: Sort) -> Any:
@@ -110,6 +111,8 @@ class Symbols:
         expression = self._expressions[text, sort] = import_expression(parsed)
         for symbol in expressions.symbols_in(parsed):
             self._introduce(_symbol(symbol))
+        if self._compound:
+            self._introduce_compound(expression)
         return expression
 
     def sym_int(self, text: str, hint: int | None) -> int | torch.SymInt:
@@ -121,6 +124,13 @@ class Symbols:
             self._set_hint(expression, None if hint is None else sympy.Integer(hint))
             number = self._numbers[key] = self.shape_env.create_symintnode(expression, hint=hint)
         return number
+
+    def another(self, number: Any) -> Any:
+        """A number equal to `number`, as an object of its own where it is symbolic."""
+        if type(number) is not torch.SymInt:
+            return number
+        node = number.node
+        return self.shape_env.create_symintnode(node.expr, hint=node.hint)
 
     def sym_float(self, text: str, hint: float | None) -> float | torch.SymFloat:
         """The float for an expression, with the value that tracing saw."""
@@ -149,18 +159,26 @@ class Symbols:
         known = self._symbols.setdefault(name, symbol)
         if known is not symbol:
             if known != symbol:
-                raise DeserializeError(
-                    f"expected one symbol named {name!r}, found {sympy.srepr(known)} and {sympy.srepr(symbol)}"
-                )
+                found = f"{sympy.srepr(known)} and {sympy.srepr(symbol)}"
+                raise DeserializeError(f"expected one symbol named {name!r}, found {found}")
             return
-        if name in self._ranges:
-            bounds = self._ranges[name]
-            self.shape_env.constrain_symbol_range(
-                symbol, compiler_min=bounds.lower, compiler_max=bounds.upper
-            )
+        self._constrain(name, symbol)
         if self._reserve(name):
             self.unbound.add(symbol)
         self.shape_env.var_to_stack[symbol] = self._stack
+
+    def _introduce_compound(self, expression: Any) -> None:
+        for part in sympy.postorder_traversal(expression):
+            if part.args and (name := str(part)) in self._compound and name not in self._symbols:
+                self._symbols[name] = part
+                self._constrain(name, part)
+
+    def _constrain(self, name: str, expression: Any) -> None:
+        bounds = self._ranges.get(name)
+        if bounds is not None:
+            self.shape_env.constrain_symbol_range(
+                expression, compiler_min=bounds.lower, compiler_max=bounds.upper
+            )
 
     def _reserve(self, name: str) -> bool:
         """Whether a name is that of an unbacked symbol; torch will not give it to another one then."""
@@ -209,18 +227,33 @@ def _symbol(symbol: Symbol) -> sympy.Symbol:
 
 def import_ranges(ranges: Mapping[str, types.RangeConstraint]) -> dict[str, ValueRanges[Any]]:
     """Read the permitted range of each symbol, by name; a bound that is missing stands for infinity."""
-    return each_value("", dict(ranges), _import_range)
+    made = {}
+    for name, bounds in ranges.items():
+        with within(f"[{name!r}]"):
+            made[name] = _import_range(bounds, _FLOATS if _FLOAT_SYMBOL.fullmatch(name) else _INTEGERS)
+    return made
 
 
-def _import_range(bounds: types.RangeConstraint) -> ValueRanges[Any]:
-    lower = -int_oo if bounds.min_val is None else sympy.Integer(bounds.min_val)
-    upper = int_oo if bounds.max_val is None else sympy.Integer(bounds.max_val)
+# torch tells ranges of floats from ranges of integers by the class of their bounds.
+_INTEGERS = (sympy.Integer, int_oo)
+_FLOATS = (sympy.Float, sympy.oo)
+_FLOAT_SYMBOL = re.compile(r"zu?f[0-9]+", re.ASCII)
+
+
+def _import_range(bounds: types.RangeConstraint, kind: tuple[Any, Any]) -> ValueRanges[Any]:
+    number, infinity = kind
+    lower = -infinity if bounds.min_val is None else number(bounds.min_val)
+    upper = infinity if bounds.max_val is None else number(bounds.max_val)
+    if lower > upper:
+        raise DeserializeError(
+            f"expected a range whose minimum is not above its maximum, found [{lower}, {upper}]"
+        )
     return ValueRanges(lower, upper)
 
 
 def import_range_constraints(
     ranges: Mapping[str, ValueRanges[Any]], symbols: Symbols
 ) -> dict[sympy.Symbol, ValueRanges[Any]]:
-    """Read the ranges of the symbols that a program uses; those of symbols that it lost say nothing."""
+    """Read the ranges of the symbols and derived sizes that a program uses; of others they say nothing."""
     known = symbols.by_name
     return {known[name]: bounds for name, bounds in ranges.items() if name in known}

@@ -29,8 +29,8 @@ def import_treespec(text: str, namedtuples: Mapping[str, types.NamedTupleDef]) -
             with.
 
     Raises:
-        DeserializeError: For text that is no spec, a class that is not registered with pytree here, and a named
-            tuple with other fields than the saved one.
+        DeserializeError: For text that is no spec, a class that is not registered with pytree here, and a
+            named tuple with other fields than the saved one.
     """
     return _import_node(parse_treespec(text), namedtuples)
 
@@ -153,4 +153,4 @@ def import_enum_member(member: EnumMember) -> enum.Enum:
             f"{member.module}.{member.qualified_name}.{member.name}"[:300],
             hint=f"Import {member.module[:100]} before loading",
         )
-    return found.__members__[member.name]  # type: ignore[return-value]
+    return found.__members__[member.name]

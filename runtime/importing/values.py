@@ -77,14 +77,18 @@ class Values:
             raise DeserializeError(f"expected a value defined before, found the name {name!r}") from None
 
     def define(self, name: str, node: Node) -> None:
-        """Let an FX node produce a value, and give it the value's name and metadata."""
+        """Let an FX node produce a value, and give it the value's name and metadata.
+
+        Symbolic sizes are shared between values, but not those of inputs: tracing tells these apart by
+        identity.
+        """
         if name in self.nodes:
             raise DeserializeError(f"expected a new name for a value, found {name!r} again")
         check_name(name)
         # FX alters a name that it finds unfit (`input`, say), yet this one worked when the program was saved.
         node.name = name
         self.nodes[name] = node
-        node.meta["val"] = import_value(name, self)
+        node.meta["val"] = import_value(name, self, own=node.op == "placeholder")
 
 
 def check_name(name: str) -> None:
@@ -93,12 +97,13 @@ def check_name(name: str) -> None:
         raise DeserializeError(f"expected an identifier as name, found {name[:80]!r}, which is {reason}")
 
 
-def import_value(name: str, values: Values) -> Any:
+def import_value(name: str, values: Values, own: bool = False) -> Any:
     """Read what a name stands for: the metadata of an FX node.
 
     Args:
         name: The name of a value that the graph lists.
         values: The graph.
+        own: Whether it shares no symbolic number with another value.
 
     Returns:
         A fake tensor, a number or a symbolic number.
@@ -107,11 +112,12 @@ def import_value(name: str, values: Values) -> Any:
     try:
         if (meta := tree.tensor_values.get(name)) is not None:
             step = "tensor_values"
-            return values.program.tensors.make(meta)
+            return values.program.tensors.make(meta, own)
         symbols = values.program.symbols
         if (sym_int := tree.sym_int_values.get(name)) is not None:
             step = "sym_int_values"
-            return import_sym_int(sym_int, symbols)
+            number = import_sym_int(sym_int, symbols)
+            return symbols.another(number) if own else number
         if (sym_bool := tree.sym_bool_values.get(name)) is not None:
             step = "sym_bool_values"
             return import_sym_bool(sym_bool, symbols)
@@ -144,21 +150,6 @@ def import_tensor_meta(meta: types.TensorMeta, symbols: Symbols, mode: FakeTenso
     return tensor
 
 
-@dataclass(slots=True)
-class _Template:
-    """How to make one more fake tensor like the first of its kind.
-
-    Attributes:
-        sizes, strides, offset: In elements, integers or symbolic ones.
-        count: The elements that its storage holds, where the first one's storage is known to come out equal.
-    """
-
-    sizes: list[Any]
-    strides: list[Any]
-    offset: Any
-    count: Any = None
-
-
 class FakeTensors:
     """Makes fake tensors for tensor metadata.
 
@@ -174,10 +165,15 @@ class FakeTensors:
         self.mode = FakeTensorMode(
             allow_fallback_kernels=False, allow_non_fake_inputs=True, shape_env=symbols.shape_env
         )
-        self._templates: dict[Any, _Template] = {}
+        # How many elements the storage of each kind of tensor holds, where one of so many comes out equal.
+        self._counts: dict[Any, Any] = {}
 
-    def make(self, meta: types.TensorMeta) -> FakeTensor:
-        """A new fake tensor with the given sizes, strides and storage offset (in elements)."""
+    def make(self, meta: types.TensorMeta, own: bool = False) -> FakeTensor:
+        """A new fake tensor with the given sizes, strides and storage offset (in elements).
+
+        Args:
+            own: Whether it shares no symbolic number with another tensor.
+        """
         if meta.layout is not types.Layout.Strided:
             raise DeserializeError(
                 f"expected a strided tensor, found layout {meta.layout!r}",
@@ -194,32 +190,32 @@ class FakeTensors:
                 f"expected a stride per size, found {len(sizes)} sizes, {len(strides)} strides"
             )
         numbers = (*sizes, *strides, offset)
-        if all(type(number) is int for number in numbers):
-            if any(number < 0 for number in numbers):
-                raise DeserializeError(f"expected sizes, strides and offset of at least 0, found {numbers}")
+        integers = [number for number in numbers if type(number) is int]
+        if integers and min(integers) < 0:
+            raise DeserializeError(f"expected sizes, strides and offset of at least 0, found {min(integers)}")
+        if len(integers) == len(numbers):
             element = _storage_view(sizes, strides, offset, dtype)
         else:
-            element = self._symbolic(sizes, strides, offset, dtype)
+            element = self._symbolic(sizes, strides, offset, dtype, own)
         tensor = FakeTensor(self.mode, element, device)
         if meta.requires_grad:
             tensor.requires_grad_(True)
         return tensor
 
     def _symbolic(
-        self, sizes: list[Any], strides: list[Any], offset: Any, dtype: torch.dtype
+        self, sizes: list[Any], strides: list[Any], offset: Any, dtype: torch.dtype, own: bool
     ) -> torch.Tensor:
         # Equal symbolic numbers are one object here; comparing them by value would add guards.
-        key = (
-            dtype,
-            *(number if type(number) is int else (id(number),) for number in (*sizes, *strides, offset)),
-        )
-        template = self._templates.get(key)
-        if template is not None and template.count is not None:
-            storage = torch.empty((template.count,), dtype=dtype, device="meta")
-            return storage.as_strided(template.sizes, template.strides, template.offset)
+        numbers = (*sizes, *strides, offset)
+        key = (dtype, *[number if type(number) is int else (id(number),) for number in numbers])
+        if own:
+            another = self._symbols.another
+            sizes, strides, offset = [*map(another, sizes)], [*map(another, strides)], another(offset)
+        if (count := self._counts.get(key)) is not None:
+            return torch.empty((count,), dtype=dtype, device="meta").as_strided(sizes, strides, offset)
         element = _storage_view(sizes, strides, offset, dtype)
-        if template is None:
-            self._templates[key] = _Template(sizes, strides, offset, self._storage_elements(element))
+        if key not in self._counts:
+            self._counts[key] = self._storage_elements(element)
         return element
 
     def _storage_elements(self, element: torch.Tensor) -> Any:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from .helpers.models import MODELS
-from .helpers.oracles import PROMISES, Trips, trips_of
+from .helpers.oracles import PROMISES, Trips, grouped, trips_of
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", grouped(MODELS))
 def test_model(name: str, promise: Callable[[Trips], None]) -> None:
     promise(trips_of(name))

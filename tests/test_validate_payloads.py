@@ -1,0 +1,214 @@
+"""Payload configs are checked against the program, and payloads against their configs."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pt2wire
+import pytest
+import torch
+from pt2wire.generated import types
+from pt2wire.validation import RULES, validate_payloads
+from torch import nn
+
+Configs = tuple[types.PayloadConfig, types.PayloadConfig]
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4, 2))
+        self.register_buffer("scale", torch.ones(2))
+        self.register_buffer("shift", torch.ones(2), persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return (x @ self.weight) * self.scale + self.shift
+
+
+@pytest.fixture(scope="module")
+def saved() -> bytes:
+    buffer = io.BytesIO()
+    pt2wire.save(torch.export.export(Net(), (torch.ones(3, 4),)), buffer)
+    return buffer.getvalue()
+
+
+def read(saved: bytes) -> tuple[types.ExportedProgram, types.PayloadConfig, types.PayloadConfig]:
+    archive = pt2wire.read(io.BytesIO(saved))
+    weights, constants = (
+        types.PayloadConfig({name: payload.meta for name, payload in payloads["model"].items()})
+        for payloads in (archive.weights, archive.constants)
+    )
+    return archive.programs["model"], weights, constants
+
+
+def test_honest_configs_have_no_findings(saved: bytes) -> None:
+    assert validate_payloads(*read(saved)) == []
+
+
+def meta_of(weights: types.PayloadConfig, name: str = "weight") -> types.TensorMeta:
+    meta = weights.config[name].tensor_meta
+    assert meta is not None
+    return meta
+
+
+def _missing(weights: types.PayloadConfig) -> None:
+    del weights.config["weight"]
+
+
+def _other_dtype(weights: types.PayloadConfig) -> None:
+    meta_of(weights).dtype = types.ScalarType.HALF
+
+
+def _other_sizes(weights: types.PayloadConfig) -> None:
+    meta_of(weights).sizes.reverse()
+
+
+def _negative_stride(weights: types.PayloadConfig) -> None:
+    meta_of(weights).strides[0] = types.SymInt.create(as_int=-2)
+
+
+def _symbolic_size(weights: types.PayloadConfig) -> None:
+    size = types.SymInt.create(as_expr=types.SymExpr("Symbol('s0', integer=True)"))
+    meta_of(weights).strides[0] = size
+
+
+def _too_large(weights: types.PayloadConfig) -> None:
+    meta_of(weights).strides[0] = types.SymInt.create(as_int=2**62)
+
+
+def _sparse(weights: types.PayloadConfig) -> None:
+    meta_of(weights).layout = types.Layout.SparseCoo
+
+
+def _no_meta(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].tensor_meta = None
+
+
+def _no_parameter(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].is_param = False
+
+
+def _parameter(weights: types.PayloadConfig) -> None:
+    weights.config["scale"].is_param = True
+
+
+def _pickled(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].use_pickle = True
+
+
+def _outside(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].path_name = "../../etc/passwd"
+
+
+def _two_dtypes(weights: types.PayloadConfig) -> None:
+    weights.config["other"] = types.PayloadMeta(
+        path_name=weights.config["weight"].path_name,
+        is_param=False,
+        use_pickle=False,
+        tensor_meta=types.TensorMeta(
+            dtype=types.ScalarType.INT,
+            sizes=[],
+            requires_grad=False,
+            device=types.Device("cpu"),
+            strides=[],
+            storage_offset=types.SymInt.create(as_int=0),
+            layout=types.Layout.Strided,
+        ),
+    )
+
+
+def _alias_of_nothing(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].alias_of = "nothing"
+
+
+_WEIGHT = "graph_module.signature.input_specs[0].parameter"
+
+LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
+    _missing: ("payload-missing", _WEIGHT, "expected a payload for 'weight', found none"),
+    _other_dtype: ("payload-differs", _WEIGHT, "expected dtype FLOAT as in the graph, found HALF"),
+    _other_sizes: ("payload-differs", _WEIGHT, "expected sizes [4, 2] as in the graph, found [2, 4]"),
+    _negative_stride: (
+        "payload-meta",
+        "weights['weight'].tensor_meta",
+        "expected strides of at least 0, found -2",
+    ),
+    _symbolic_size: (
+        "payload-meta",
+        "weights['weight'].tensor_meta",
+        "expected integers as strides, found a symbolic expression",
+    ),
+    _too_large: (
+        "payload-meta",
+        "weights['weight'].tensor_meta",
+        f"sizes (4, 2), strides ({2**62}, 1) and offset 0 exceed 64 bits",
+    ),
+    _sparse: (
+        "payload-meta",
+        "weights['weight'].tensor_meta",
+        "expected a strided tensor, found layout SparseCoo",
+    ),
+    _no_meta: ("payload-meta", "weights['weight']", "expected metadata of a tensor, found none"),
+    _no_parameter: ("payload-kind", _WEIGHT, "expected the payload of a parameter, found no parameter"),
+    _parameter: (
+        "payload-kind",
+        "graph_module.signature.input_specs[1].buffer",
+        "expected the payload of a buffer, found a parameter",
+    ),
+    _pickled: (
+        "payload-pickled",
+        "weights['weight']",
+        "expected the bytes of a tensor, found a pickled object",
+    ),
+    _outside: (
+        "payload-record",
+        "weights['weight'].path_name",
+        "expected a plain file name, found '../../etc/passwd'",
+    ),
+    _two_dtypes: (
+        "payload-record",
+        "weights",
+        "payload 'weight_0' is FLOAT for 'weight', but INT for 'other'",
+    ),
+    _alias_of_nothing: (
+        "payload-missing",
+        "weights['weight'].alias_of",
+        "expected the name of a weight, found 'nothing'",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", LIES, ids=lambda change: change.__name__.strip("_"))
+def test_lie_is_found(saved: bytes, change: Callable[[types.PayloadConfig], None]) -> None:
+    tree, weights, constants = read(saved)
+    change(weights)
+    found = validate_payloads(tree, weights, constants)
+    assert [(finding.rule, finding.path, finding.message) for finding in found] == [LIES[change]]
+
+
+def test_every_rule_about_payloads_has_a_lie() -> None:
+    about_payloads = {rule.id for rule in RULES.values() if rule.checked == "payloads"}
+    assert about_payloads == {rule for rule, _, _ in LIES.values()}
+
+
+def test_name_of_a_weight_and_a_constant(saved: bytes) -> None:
+    tree, weights, constants = read(saved)
+    constants.config["weight"] = weights.config["weight"]
+    assert [finding.message for finding in validate_payloads(tree, weights, constants)] == [
+        "expected a name that no weight has"
+    ]
+
+
+def test_pickled_payload_is_an_unsafe_artifact(saved: bytes) -> None:
+    tree, weights, constants = read(saved)
+    _pickled(weights)
+    assert isinstance(validate_payloads(tree, weights, constants)[0].error(), pt2wire.UnsafeArtifactError)
+
+
+def test_custom_object_that_a_node_names_needs_a_payload(saved: bytes) -> None:
+    tree, weights, constants = read(saved)
+    argument = types.Argument.create(as_custom_obj=types.CustomObjArgument("_custom_obj_0", "mine"))
+    tree.graph_module.graph.nodes[0].inputs[0].arg = argument
+    assert [(finding.rule, finding.path) for finding in validate_payloads(tree, weights, constants)] == [
+        ("payload-missing", "graph_module.graph.nodes[0].inputs[0].arg")
+    ]

@@ -98,6 +98,8 @@ def validate_operators(tree: types.ExportedProgram) -> list[Finding]:
             else:
                 _check_call(schema, node, where, findings)
             for position, argument in enumerate(node.inputs):
+                if argument.arg.type not in ("as_graph", "as_operator", "as_string_to_argument"):
+                    continue
                 for inner, place in _nested(argument.arg, f"{where}.inputs[{position}].arg"):
                     if isinstance(inner, str):
                         _check_exists(inner, place, node, findings)
@@ -136,11 +138,14 @@ def _find(text: str) -> _Schema | None:
 def find_schema(target: Target) -> Any | None:
     """The schema of an operator, or None where no operator of that name is registered.
 
-    It is looked up in the dispatcher by name: no attribute of `torch.ops` is followed.
+    It is looked up in the dispatcher by name: no attribute of `torch.ops` is followed. Beside the dispatcher's,
+    `torch.ops` knows operators of TorchScript's interpreter; `aten::save`, which writes a file, is one.
     """
-    overload = "" if target.overload == "default" else target.overload
+    name, overload = f"{target.namespace}::{target.name}", target.overload
+    overload = "" if overload == "default" else overload
     try:
-        return torch._C._get_schema(f"{target.namespace}::{target.name}", overload)
+        torch._C._dispatch_find_schema_or_throw(name, overload)
+        return torch._C._get_schema(name, overload)
     except RuntimeError:
         return None
 

@@ -1,0 +1,304 @@
+"""The tables of what a node may call agree with PyTorch, and calls are compared with PyTorch's schemas."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import operator
+from collections.abc import Callable
+
+import pt2wire
+import pytest
+import torch
+from pt2wire.generated import types
+from pt2wire.operators import (
+    DENIED_HIGHER_ORDER,
+    DENIED_NAMESPACES,
+    DENIED_OPERATORS,
+    FUNCTORCH_FUNCTIONS,
+    HIGHER_ORDER,
+    SYMBOLIC_FUNCTIONS,
+    TargetKind,
+    parse_target,
+    refusal,
+)
+from pt2wire.validation import RULES
+from pt2wire.validation.operators import find_schema, validate_operators
+from torch import nn
+from torch._export.serde import serialize as torch_serialize
+
+_MODULES = {"_operator": operator, "math": math, "torch": torch}
+
+
+def function_of(target: str) -> Callable[..., object]:
+    module, _, name = target.rpartition(".")
+    function: Callable[..., object] = getattr(_MODULES[module], name)
+    return function
+
+
+def written_by_torch(function: Callable[..., object]) -> str:
+    serializer = object.__new__(torch_serialize.GraphModuleSerializer)
+    text: str = serializer.serialize_operator(function)
+    return text
+
+
+def test_symbolic_functions_are_those_that_torch_writes() -> None:
+    by_torch = {target for target, function in SYMBOLIC_FUNCTIONS.items() if function.by_torch}
+    assert by_torch == {written_by_torch(function) for function in torch_serialize._SYM_OPS}
+
+
+@pytest.mark.parametrize("target", SYMBOLIC_FUNCTIONS)
+def test_symbolic_function_has_the_parameters_and_the_name_of_torch(target: str) -> None:
+    function = function_of(target)
+    assert written_by_torch(function) == target
+    assert tuple(inspect.signature(function).parameters) == SYMBOLIC_FUNCTIONS[target].parameters
+
+
+@pytest.mark.parametrize("target", SYMBOLIC_FUNCTIONS)
+def test_torch_reads_the_target_of_a_symbolic_function(target: str) -> None:
+    reader = torch_serialize.GraphModuleDeserializer()
+    assert reader.deserialize_operator(target) is function_of(target)
+
+
+@pytest.mark.parametrize("target", FUNCTORCH_FUNCTIONS)
+def test_functorch_function_is_one_of_torch(target: str) -> None:
+    module, _, name = target.rpartition(".")
+    assert written_by_torch(getattr(importlib.import_module(module), name)) == target
+
+
+def test_the_verifier_of_torch_allows_no_functorch_function_that_the_table_lacks() -> None:
+    from torch._functorch import predispatch
+
+    public = {
+        f"torch._functorch.predispatch.{name}"
+        for name, value in vars(predispatch).items()
+        if inspect.isfunction(value) and not name.endswith("_impl")
+    }
+    assert public == set(FUNCTORCH_FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", [*HIGHER_ORDER, *DENIED_HIGHER_ORDER])
+def test_higher_order_operator_exists(name: str) -> None:
+    assert written_by_torch(torch._ops._higher_order_ops[name]) == f"torch.ops.higher_order.{name}"
+
+
+def test_denied_operators_and_namespaces_exist() -> None:
+    # TorchScript's own operators are not in the dispatcher, but torch.ops finds them.
+    everything = [*torch._C._dispatch_get_all_op_names(), *(s.name for s in torch._C._jit_get_all_schemas())]
+    names = {name.partition(".")[0].replace("::", ".") for name in everything}
+    assert set(DENIED_OPERATORS) <= names
+    assert set(DENIED_NAMESPACES) <= {name.partition(".")[0] for name in names}
+
+
+def test_no_operator_with_a_storage_or_a_file_name_is_permitted() -> None:
+    permitted = []
+    for name in torch._C._dispatch_get_all_op_names():
+        packet, _, overload = name.partition(".")
+        target = parse_target(f"torch.ops.{packet.replace('::', '.')}.{overload or 'default'}")
+        assert target is not None, name
+        schema = find_schema(target)
+        suspicious = (
+            [
+                argument.name
+                for argument in schema.arguments
+                if str(argument.real_type) in ("Storage", "Stream") or "file" in argument.name
+            ]
+            if schema is not None
+            else []
+        )
+        if suspicious and refusal(target) is None:
+            permitted.append(name)
+    assert permitted == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "os.system",
+        "torch.load",
+        "torch.ops.load_library",
+        "torch.ops.aten.add",
+        "torch.ops.aten.add.Tensor.__call__",
+        "torch.ops.aten.add.Tensor\n",
+        "torch.ops.aten..Tensor",
+        "torch.ops.aten.ädd.Tensor",
+        "torch.ops.higher_order.cond.default",
+        "torch.sym_int.__globals__",
+        "_operator.attrgetter",
+        "_operator.methodcaller",
+        "math.factorial",
+        "torch._functorch.predispatch.torch",
+        "builtins.eval",
+        "#a",
+        "",
+    ],
+)
+def test_text_that_is_no_target(text: str) -> None:
+    assert parse_target(text) is None
+
+
+def test_target_taken_apart() -> None:
+    target = parse_target("torch.ops.aten.add.Tensor")
+    assert target is not None
+    assert (target.kind, target.namespace, target.name, target.overload, target.packet) == (
+        TargetKind.OPERATOR,
+        "aten",
+        "add",
+        "Tensor",
+        "aten.add",
+    )
+
+
+# Calls against schemas -----------------------------------------------------------------------
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (*torch.split(torch.add(x, x, alpha=2), 2), *x.max(dim=0))
+
+
+def tree() -> types.ExportedProgram:
+    return pt2wire.to_tree(torch.export.export(Net(), (torch.ones(4, 4),)))
+
+
+def _rename(node: types.Node) -> None:
+    node.inputs[0].name = "selv"
+
+
+def _another_kind(node: types.Node) -> None:
+    node.inputs[2].arg = types.Argument.create(as_string="2")
+
+
+def _nothing_for_a_tensor(node: types.Node) -> None:
+    node.inputs[1].arg = types.Argument.create(as_none=True)
+
+
+def _missing(node: types.Node) -> None:
+    del node.inputs[1]
+
+
+def _unknown(node: types.Node) -> None:
+    node.target = "torch.ops.aten.addd.Tensor"
+
+
+def _unknown_overload(node: types.Node) -> None:
+    node.target = "torch.ops.aten.add.default"
+
+
+def _torchscript_operator(node: types.Node) -> None:
+    node.target = "torch.ops.aten.save.default"
+
+
+def _no_result(node: types.Node) -> None:
+    node.outputs.clear()
+
+
+def _list_result(node: types.Node) -> None:
+    node.outputs[0] = types.Argument.create(as_tensors=[node.outputs[0].as_tensor])
+
+
+_NODE = "graph_module.graph.nodes[0]"
+_CALL = "torch.ops.aten.add.Tensor"
+
+LIES: dict[Callable[[types.Node], None], list[tuple[str, str, str]]] = {
+    _rename: [
+        (
+            "operator-arguments",
+            f"{_NODE}.inputs[0].name",
+            f"expected an argument of {_CALL}, found 'selv', in node 'add'",
+        ),
+        (
+            "operator-arguments",
+            f"{_NODE}.inputs",
+            f"expected the argument 'self' of {_CALL}, found none, in node 'add'",
+        ),
+    ],
+    _another_kind: [
+        (
+            "operator-arguments",
+            f"{_NODE}.inputs[2].arg",
+            f"expected number for 'alpha' of {_CALL}, found as_string, in node 'add'",
+        )
+    ],
+    _nothing_for_a_tensor: [
+        (
+            "operator-arguments",
+            f"{_NODE}.inputs[1].arg",
+            f"expected Tensor for 'other' of {_CALL}, found as_none, in node 'add'",
+        )
+    ],
+    _missing: [
+        (
+            "operator-arguments",
+            f"{_NODE}.inputs",
+            f"expected the argument 'other' of {_CALL}, found none, in node 'add'",
+        )
+    ],
+    _unknown: [
+        (
+            "unknown-operator",
+            f"{_NODE}.target",
+            "expected an operator that is registered, found torch.ops.aten.addd.Tensor, in node 'add'",
+        )
+    ],
+    _unknown_overload: [
+        (
+            "unknown-operator",
+            f"{_NODE}.target",
+            "expected an operator that is registered, found torch.ops.aten.add.default, in node 'add'",
+        )
+    ],
+    _torchscript_operator: [
+        (
+            "unknown-operator",
+            f"{_NODE}.target",
+            "expected an operator that is registered, found torch.ops.aten.save.default, in node 'add'",
+        )
+    ],
+    _no_result: [
+        ("operator-returns", f"{_NODE}.outputs", f"expected 1 results of {_CALL}, found 0, in node 'add'")
+    ],
+    _list_result: [
+        (
+            "operator-returns",
+            f"{_NODE}.outputs[0]",
+            f"expected as_none or as_tensor of {_CALL}, found as_tensors, in node 'add'",
+        )
+    ],
+}
+
+
+def test_honest_calls_have_no_findings() -> None:
+    assert validate_operators(tree()) == []
+
+
+@pytest.mark.parametrize("change", LIES, ids=lambda change: change.__name__.strip("_"))
+def test_lie_is_found(change: Callable[[types.Node], None]) -> None:
+    lying = tree()
+    change(lying.graph_module.graph.nodes[0])
+    found = validate_operators(lying)
+    assert [(finding.rule, finding.path, finding.message) for finding in found] == LIES[change]
+
+
+def test_every_rule_about_operators_has_a_lie() -> None:
+    about_operators = {rule.id for rule in RULES.values() if rule.checked == "operators"}
+    assert about_operators == {rule for lies in LIES.values() for rule, _, _ in lies}
+
+
+def test_operators_within_subgraphs_and_arguments_are_checked() -> None:
+    class Branches(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+            return result
+
+    lying = pt2wire.to_tree(torch.export.export(Branches(), (torch.ones(4),)))
+    nodes = lying.graph_module.graph.nodes
+    cond = next(node for node in nodes if node.target == "torch.ops.higher_order.cond")
+    cond.inputs[1].arg.as_graph.graph.nodes[0].target = "torch.ops.aten.sine.default"
+    cond.inputs[0].arg = types.Argument.create(as_operator="torch.ops.aten.cosine.default")
+    index = nodes.index(cond)
+    assert sorted(finding.path for finding in validate_operators(lying)) == [
+        f"graph_module.graph.nodes[{index}].inputs[0].arg.as_operator",
+        f"graph_module.graph.nodes[{index}].inputs[1].arg.as_graph.graph.nodes[0].target",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 
 import pytest
@@ -62,10 +63,23 @@ def test_the_program_is_left_untouched():
     assert_no_differences(differences(before, describe_program(ep)))
 
 
-def test_a_program_that_was_broken_after_export_is_refused():
-    ep = exported(lambda self, x: x.relu() + 1, torch.ones(2))
+def _delete_a_value(ep):
     del node_named(ep, "relu").meta["val"]
-    with pytest.raises(
-        SerializeError, match=r"expected a valid program: .*relu is missing val.*export again"
-    ):
+
+
+def _use_before_definition(ep):
+    add = node_named(ep, "add")
+    node_named(ep, "relu").args = (add,)
+
+
+def _rename_an_input(ep):
+    ep.graph_signature.input_specs[0].arg.name = "y"
+
+
+@pytest.mark.parametrize("damage", [_delete_a_value, _use_before_definition, _rename_an_input])
+def test_a_program_that_was_broken_after_export_is_refused(damage):
+    ep = exported(lambda self, x: x.relu() + 1, torch.ones(2))
+    damage(ep)
+    with pytest.raises(SerializeError, match=r"^expected a valid program: .*export again$"):
         export_program(ep)
+    assert gc.isenabled()

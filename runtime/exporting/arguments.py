@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 
 from ..errors import SerializeError
 from ..generated import types
+from .faults import located
 from .tables import TypeTable
 from .values import (
     Values,
@@ -137,8 +138,7 @@ def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
     try:
         graph = export_graph(module, Values(values.symbols))
     except SerializeError as error:
-        path = f"{name}.{error.path}" if error.path else name
-        raise SerializeError(error.message, path=path, hint=error.hint) from error
+        raise located(error, name) from error.__cause__
     return types.GraphArgument(name=name, graph=graph)
 
 

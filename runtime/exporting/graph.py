@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 from ..errors import SerializeError
 from ..generated import types
 from .arguments import export_argument
+from .faults import located
 from .nodes import export_node
 from .tables import TypeTable
 from .values import Values, export_value
@@ -43,8 +44,7 @@ def export_graph(module: GraphModule, values: Values) -> types.Graph:
         try:
             _NODES.get(node.op, _refuse)(node, graph, values)
         except SerializeError as error:
-            path = f"{node.name}.{error.path}" if error.path else node.name
-            raise SerializeError(error.message, path=path, hint=error.hint) from error
+            raise located(error, node.name) from error.__cause__
     return graph
 
 

@@ -8,6 +8,7 @@ from torch.export import ModuleCallEntry, ModuleCallSignature
 
 from ..errors import SerializeError
 from ..generated import types
+from .faults import located
 from .signature import export_argument_spec
 from .treespecs import export_treespec
 from .values import Values
@@ -26,9 +27,7 @@ def export_module_call_graph(
                 else None
             )
         except SerializeError as error:
-            raise SerializeError(
-                error.message, path=f"signature of module `{entry.fqn}`", hint=error.hint
-            ) from error
+            raise located(error, f"signature of module `{entry.fqn}`") from error.__cause__
         exported.append(types.ModuleCallEntry(fqn=entry.fqn, signature=signature))
     return exported
 

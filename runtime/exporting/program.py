@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import torch
 from torch._export.non_strict_utils import _enable_graph_inputs_of_type_nn_module
-from torch._export.verifier import SpecViolationError
 from torch.export import ExportedProgram
 
+from ..collector import collector_off
 from ..errors import SerializeError
 from ..generated import types
 from .graph import export_graph
@@ -19,6 +19,7 @@ from .symbols import Symbols, export_range_constraints
 from .values import Values
 
 
+@collector_off()
 def export_program(
     ep: ExportedProgram, *, opset_version: Mapping[str, int] | None = None
 ) -> types.ExportedProgram:
@@ -44,9 +45,11 @@ def export_program(
     """
     try:
         ep.validate()  # type: ignore[no-untyped-call]
-    except SpecViolationError as cause:
+    except Exception as cause:  # also of the graph's own check, and of getattr for a module that is not there
+        # The texts of PyTorch's errors go on with the whole graph.
+        reason = f"{cause!s:.300}".partition("\n")[0].rstrip(".") or type(cause).__name__
         raise SerializeError(
-            f"expected a valid program: {str(cause).rstrip('.')}",
+            f"expected a valid program: {reason}",
             hint="It was changed after torch.export; mend it, or export again",
         ) from cause
     values = Values(Symbols())

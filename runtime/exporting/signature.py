@@ -22,6 +22,7 @@ from torch.export.graph_signature import (
 from ..errors import SerializeError
 from ..generated import types
 from .arguments import export_argument
+from .faults import located
 from .values import Values
 
 
@@ -37,8 +38,8 @@ def _export_spec(export: Callable[[Any, Values], Any], spec: Any, values: Values
     try:
         return export(spec, values)
     except SerializeError as error:
-        path = f"graph signature, {spec.kind.name.lower()} `{getattr(spec.arg, 'name', spec.arg)}`"
-        raise SerializeError(error.message, path=path, hint=error.hint) from error
+        step = f"graph signature, {spec.kind.name.lower()} `{spec.arg.name}`"
+        raise located(error, step) from error.__cause__
 
 
 def export_input_spec(spec: InputSpec, values: Values) -> types.InputSpec:

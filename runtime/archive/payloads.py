@@ -46,7 +46,8 @@ def read_payloads(
         if record not in views:
             if record not in reader:
                 raise DeserializeError(
-                    f"expected the record {record!r}, but the archive has none", path=f"{path}.{fqn}"
+                    f"expected the record {record!r}, but the archive has none",
+                    path=f"{path}:config[{fqn!r}]",
                 )
             views[record] = reader.record(record, verify=False)
         payloads[fqn] = Payload(meta, views[record])

@@ -178,7 +178,7 @@ def write_archive(
     entries: list[IndexEntry] = []
     encoded: dict[str, bytes] = {}
     for name, program in programs.items():
-        for form, contents in _encoded(name, program, formats):
+        for form, contents in _encoded(name, program, formats, path=name if len(programs) > 1 else ""):
             for record, content in zip(documents(name, form), contents, strict=True):
                 if record in encoded or record == records.INDEX:
                     raise SerializeError(
@@ -204,13 +204,13 @@ def write_archive(
 
 
 def _encoded(
-    name: str, program: NewProgram, formats: Sequence[Form]
+    name: str, program: NewProgram, formats: Sequence[Form], path: str
 ) -> Iterator[tuple[Form, tuple[bytes, bytes, bytes]]]:
     """The three documents of a program in each form."""
     parts = (program.tree, program.weights, program.constants)
     for form in formats:
         try:
-            tree, weights, constants = (encode(CODECS[form], part) for part in parts)
+            tree, weights, constants = (encode(CODECS[form], part, path) for part in parts)
         except SerializeError as error:
             # Thrift goes less deep than JSON; all else that is wrong with a tree is wrong in JSON too.
             if form is Form.THRIFT and Form.JSON in formats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 import textwrap
@@ -20,15 +21,35 @@ from .model import (
     TypeDef,
     TypeRef,
 )
-from .python_code import SPELLINGS, Code, fitted, literal
+from .python_code import SPELLINGS, Code, fitted, fitted_call, literal
 from .render import WIDTH, banner, render
 
+_IN_CLASS_BODIES = (
+    "bool",
+    "bytes",
+    "dict",
+    "field",
+    "float",
+    "int",
+    "list",
+    "property",
+    "staticmethod",
+    "str",
+)
+
 #: Names that the classes need for themselves; a field of the schema cannot have them.
-RESERVED_FIELD_NAMES = frozenset({"FIELD_IDS", "create", *keyword.kwlist})
+RESERVED_FIELD_NAMES = frozenset({"FIELD_IDS", "create", *_IN_CLASS_BODIES, *keyword.kwlist})
 RESERVED_MEMBER_NAMES = RESERVED_FIELD_NAMES | {"type", "value"}
 
 #: Names of the generated modules' own; a type of the schema cannot have them.
-RESERVED_TYPE_NAMES = frozenset({"Struct", "Union", "CodecError", "Any", "ClassVar", "Final", "IntEnum"})
+RESERVED_TYPE_NAMES = frozenset(
+    {
+        *("BY_ID", "BY_NAME", "BUILDERS", "DEEP", "KNOWN", "MAX_INT", "MIN_INT", "READ", "WRITE"),
+        *("Any", "Callable", "ClassVar", "CodecError", "FieldSpec", "IntEnum", "Iterable", "ListOf", "MapOf"),
+        *("Path", "Struct", "Suspect", "Type", "Union"),
+        *dir(builtins),
+    }
+)
 
 _CONSTANTS = ("C10_NAMES", "OLDEST_VERSION", "REVISION", "SCHEMA_VERSION", "TORCH_NAMES", "TREESPEC_VERSION")
 
@@ -80,11 +101,13 @@ class PyField:
     doc: str
     required: bool
     own: bool
-    spec: str
+    spec: tuple[str, ...]
     checks: tuple[str, ...]
     written: str
     written_entry: tuple[str, ...]
     read: str
+    read_argument: tuple[str, ...]
+    read_assignment: tuple[str, ...]
     prefill: str | None
     finishing: tuple[str, ...]
 
@@ -140,7 +163,7 @@ def view(definition: TypeDef, code: Code) -> PyType:
         torch_names=tuple((value.name, value.torch) for value in definition.values if value.torch),
         c10_names=tuple((value.name, value.c10) for value in definition.values if value.c10),
         room=_room(definition, code),
-        make=f"staticmethod(partial(_new, {definition.name}))" if bare else f"_make_{definition.name}",
+        make=f"_bare({definition.name})" if bare else f"_make_{definition.name}",
         prefills=(*prefills, *([f"_made_{definition.name}.append(o)"] if collected else [])),
         finishing=tuple(line for field in fields for line in field.finishing),
     )
@@ -168,6 +191,7 @@ def _field(field: Field, union: bool, code: Code) -> PyField:
     flags = {"optional": field.optional, "required": required, "own": own}
     spec = [f'"{field.name}"', str(field.id), code.described(field.type)]
     spec += [f"{flag}=True" for flag, on in flags.items() if on]
+    read = code.from_plain(field, f'p["{field.name}"]' if required else "value")
     lead = "lambda o: " if union else ""
     written = code.to_plain(field, f"o.{slot}")
     return PyField(
@@ -180,14 +204,20 @@ def _field(field: Field, union: bool, code: Code) -> PyField:
         doc=docstring(field.doc, indent=8),
         required=required,
         own=own,
-        spec=f"FieldSpec({', '.join(spec)})",
+        spec=tuple(fitted_call("FieldSpec", spec, indent=8)),
         checks=tuple(code.check(field, f"o.{slot}", indent=4)),
         written=written,
         written_entry=tuple(fitted(f'"{field.name}": {lead}', written, ",", indent=4 if union else 8)),
-        read=code.from_plain(field, f'p["{field.name}"]' if required else "value"),
+        read=read,
+        read_argument=tuple(fitted("", read, ",", indent=8)),
+        read_assignment=tuple(_assignment(slot, read, union)),
         prefill="None" if union else code.prefill(field),
-        finishing=tuple(code.finishing(field, slot, guarded=union)),
+        finishing=tuple(code.finishing(field, slot, guarded=union, indent=12 if union else 8)),
     )
+
+
+def _assignment(slot: str, read: str, union: bool) -> list[str]:
+    return fitted(f"o.{slot} = " if union else f"made.{slot} = ", read, "", indent=4 if union else 8)
 
 
 def docstring(text: str, indent: int) -> str:
@@ -228,18 +258,17 @@ def views(schema: Schema) -> list[PyType]:
 
 
 def clashes(schema: Schema) -> Iterator[str]:
-    """Names which the Python target cannot express, each as a sentence."""
+    """What Python cannot express although the rules of `lint` allow it, each as a sentence."""
     for definition in schema.types.values():
-        if definition.name in RESERVED_TYPE_NAMES:
-            yield f"type {definition.name}: the generated Python modules use this name themselves"
-        union = definition.kind is Kind.UNION
-        reserved = RESERVED_MEMBER_NAMES if union else RESERVED_FIELD_NAMES
         names = [field.name for field in definition.fields]
-        for name in names:
-            if name in reserved:
-                yield f"field {definition.name}.{name}: Python, or the generated class, uses this name itself"
-        if union and len({short_name(name) for name in names}) < len(names):
-            yield f"union {definition.name}: two members have the same fast constructor"
+        if definition.kind is Kind.UNION:
+            constructors = {f"of_{short_name(name)}" for name in names}
+            if len(constructors) < len(names) or constructors & {*names}:
+                yield f"union {definition.name}: two members have the same fast constructor `of_...`"
+        else:
+            required = [field.default is None for field in definition.fields]
+            if required != sorted(required, reverse=True):
+                yield f"struct {definition.name}: a field without a default comes after one with a default"
 
 
 def outputs(schema: Schema) -> dict[str, str]:
@@ -288,11 +317,14 @@ _MODULES = (
     "_json_fast.py",
     "_json_reader.py",
     "_json_scalars.py",
+    "_json_text.py",
     "_spec.py",
     "_thrift_build.py",
     "_thrift_bytes.py",
     "_thrift_reader.py",
+    "_thrift_skip.py",
     "_thrift_spec.py",
+    "_thrift_wires.py",
     "base.py",
     "json_codec.py",
     "thrift_codec.py",

@@ -229,15 +229,18 @@ class Code:
             case _:
                 return literal(field.default.value)
 
-    def finishing(self, field: Field, slot: str, guarded: bool) -> list[str]:
+    def finishing(self, field: Field, slot: str, guarded: bool, indent: int) -> list[str]:
         """Statements that turn the numbers in a field into enums; `guarded` if it is known to be set."""
         value = f"o.{slot}"
         converted = self._converted(field.type, value, 0)
         if converted == value:
             return []
         if field.optional and not guarded:
-            return [f"if {value} is not None:", f"    {value} = {converted}"]
-        return [f"{value} = {converted}"]
+            return [
+                f"{' ' * indent}if {value} is not None:",
+                *fitted(f"{value} = ", converted, "", indent + 4),
+            ]
+        return fitted(f"{value} = ", converted, "", indent)
 
     def _converted(self, type_: TypeRef, value: str, level: int) -> str:
         key, item = f"k{level or ''}", f"v{level or ''}"
@@ -281,12 +284,41 @@ def fitted(begin: str, expression: str, end: str, indent: int) -> list[str]:
     line = f"{' ' * indent}{begin}{expression}{end}"
     if len(line) <= WIDTH or expression[0] not in "[{":
         return [line]
-    inner = " " * (indent + 4) + expression[1:-1]
-    return [f"{' ' * indent}{begin}{expression[0]}", inner, f"{' ' * indent}{expression[-1]}{end}"]
+    inner = [expression[1:-1]]
+    if indent + 4 + len(inner[0]) > WIDTH:
+        inner = _clauses(inner[0])
+    pad = " " * indent
+    return [
+        f"{pad}{begin}{expression[0]}",
+        *(f"{pad}    {line}" for line in inner),
+        f"{pad}{expression[-1]}{end}",
+    ]
+
+
+def _clauses(comprehension: str) -> list[str]:
+    """The inside of a comprehension, split before the `for` that is its own."""
+    depth = 0
+    for index, sign in enumerate(comprehension):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0 and comprehension.startswith(" for ", index):
+            return [comprehension[:index], comprehension[index + 1 :]]
+    raise AssertionError(f"no comprehension: {comprehension}")
+
+
+def fitted_call(name: str, arguments: list[str], indent: int) -> list[str]:
+    """The lines of an item that is a call, as the formatter leaves them."""
+    pad = " " * indent
+    joined = ", ".join(arguments)
+    if len(f"{pad}{name}({joined}),") <= WIDTH:
+        return [f"{pad}{name}({joined}),"]
+    if len(f"{pad}    {joined}") <= WIDTH:
+        return [f"{pad}{name}(", f"{pad}    {joined}", f"{pad}),"]
+    return [f"{pad}{name}(", *(f"{pad}    {argument}," for argument in arguments), f"{pad}),"]
 
 
 def literal(value: object) -> str:
-    """A Python literal, quoted as the formatter does."""
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)
+    """A Python literal, quoted as the formatter does: in single quotes only where that saves escapes."""
+    if not isinstance(value, str) or ('"' in value and "'" not in value):
+        return repr(value)
+    escaped = repr('"' + value)[2:-1]  # the quote added makes repr use single quotes
+    return '"' + escaped.replace("\\'", "'").replace('"', '\\"') + '"'

@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
 from ._json_scalars import read_binary, read_bool, read_double, read_enum, read_int, read_list, read_str
+from ._json_text import Repeated
 from ._spec import BY_NAME, KNOWN, MAX_JSON_DEPTH, FieldSpec, ListOf, MapOf, Path, Type, found, listed, shown
 from .base import CodecError, Struct, Union
 
@@ -21,15 +22,6 @@ _SCALARS: dict[type[Any], Callable[[Any], Any]] = {
     str: read_str,
     bytes: read_binary,
 }
-
-
-class Repeated(dict[str, Any]):
-    """An object of a JSON text in which a key came twice."""
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        keys = [key for key, _ in pairs]
-        self.key = next(key for key in keys if keys.count(key) > 1)
 
 
 def read(cls: type[_T], plain: Any, unknown: list[str] | None) -> _T:

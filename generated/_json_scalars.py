@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 from collections.abc import ItemsView
 from enum import IntEnum
@@ -76,8 +75,8 @@ def read_str(value: Any) -> str:
 def read_binary(value: Any) -> bytes:
     """Bytes in Base64."""
     try:
-        return base64.b64decode(value, validate=True)
-    except (TypeError, ValueError, binascii.Error):
+        return base64.b64decode(read_str(value), validate=True)
+    except ValueError:  # a CodecError too
         raise CodecError(f"expected bytes in Base64, found {found(value)}") from None
 
 
@@ -85,7 +84,7 @@ def read_enum(cls: type[_E], value: Any) -> _E:
     """A value of an enum, by number."""
     if value.__class__ is not int:
         raise CodecError(f"expected a number of {cls.__name__}, found {found(value)}")
-    member = _members(cls).get(value)
+    member: _E | None = _members(cls).get(value)
     if member is None:
         raise CodecError(f"{cls.__name__} has no value {value} in {KNOWN}; something newer wrote this")
     return member

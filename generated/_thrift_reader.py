@@ -8,13 +8,14 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
+from . import _thrift_wires as compact
 from ._spec import BY_ID, KNOWN, MAX_THRIFT_DEPTH, FieldSpec, ListOf, MapOf, Path, Type, listed
-from ._thrift_bytes import BOOLS, LIST, MAP, STOP, STRUCT, WIRE_NAMES, Bytes, Fault
+from ._thrift_bytes import Bytes, Fault, fail
+from ._thrift_skip import skip
+from ._thrift_wires import WIRE_NAMES, wires
 from .base import CodecError, Struct, Union
 
-_I32 = 5
 _T = TypeVar("_T", bound=Struct | Union)
-_SCALARS: dict[Any, int] = {int: 6, float: 7, str: 8, bytes: 8}
 
 
 def read(cls: type[_T], data: bytes, unknown: list[str] | None) -> _T:
@@ -46,7 +47,7 @@ class _Reader:
         while True:
             start = self.bytes.position
             wire, last = self.bytes.field_header(last)
-            if wire == STOP:
+            if wire == compact.STOP:
                 break
             field = fields.get(last)
             if field is None:
@@ -57,7 +58,7 @@ class _Reader:
                 self._fail(f"expected field {last} once, found it twice", start)
             self._expect_wire(field.type, wire, start)
             if field.type is bool:
-                values[field.name] = wire == BOOLS[0]
+                values[field.name] = wire == compact.BOOLS[0]
             else:
                 values[field.name] = self._value(field.type, depth)
             self.path.pop()
@@ -83,11 +84,11 @@ class _Reader:
             self._fail(f"{cls.__name__} has no {what} {number} in {KNOWN}; something newer wrote this", start)
         self.path.field(f"#{number}")
         self.unknown.append(str(self.path))
-        self.bytes.skip(wire, depth + 1, MAX_THRIFT_DEPTH, in_field=True)
+        skip(self.bytes, wire, depth + 1, MAX_THRIFT_DEPTH, in_field=True)
         self.path.pop()
 
     def _expect_wire(self, type_: Type, wire: int, start: int) -> None:
-        expected = _wire(type_)
+        expected = wires(type_)
         if wire not in expected:
             self._fail(f"expected wire type {WIRE_NAMES[expected[0]]}, found {WIRE_NAMES[wire]}", start)
 
@@ -141,20 +142,4 @@ class _Reader:
             self._fail(f"{cls.__name__} has no value {number} in {KNOWN}; something newer wrote this", start)
 
     def _fail(self, message: str, offset: int | None = None) -> NoReturn:
-        raise Fault(message, self.bytes.position if offset is None else offset)
-
-
-def _wire(type_: Type) -> tuple[int, ...]:
-    match type_:
-        case ListOf():
-            return (LIST,)
-        case MapOf():
-            return (MAP,)
-        case _ if type_ is bool:
-            return BOOLS
-        case _ if type_ in BY_ID:
-            return (STRUCT,)
-        case _ if issubclass(type_, IntEnum):
-            return (_I32,)
-        case _:
-            return (_SCALARS[type_],)
+        fail(message, self.bytes.position if offset is None else offset)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import gc
 import json
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from . import _json_reader
 from ._check import DEEP, check
 from ._faults import explain
 from ._json_fast import READ, WRITE
+from ._json_text import REPEATED, decoded, parse, parse_marking
 from ._spec import MAX_JSON_DEPTH
 from .base import CodecError, Struct, Union
 
@@ -98,16 +99,16 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
         >>> decode(Device, b'{"type": "cpu"}')
         Device(type='cpu', index=None)
     """
-    text = _text(data)
+    text = decoded(data)
     collecting = gc.isenabled()
     gc.disable()
     try:
-        plain = _parse(_DECODER, text)
-        suspect = plain is _REPEATED or any(begin in text for begin in _SURROGATES)
-        tree = None if suspect else _read_fast(cls, plain)
-        if plain is _REPEATED:
-            _json_reader.read(cls, _parse(_MARKING, text), unknown)
+        plain = parse(text)
+        if plain is REPEATED:
+            _json_reader.read(cls, parse_marking(text), unknown)
             raise CodecError("expected each key once, found one twice in a field that is not known")
+        suspect = any(begin in text for begin in _SURROGATES)
+        tree = None if suspect else _read_fast(cls, plain)
         return tree if tree is not None else _json_reader.read(cls, plain, unknown)
     finally:
         if collecting:
@@ -122,46 +123,3 @@ def _read_fast(cls: type[_T], plain: Any) -> _T | None:
         return tree
     except Exception:
         return None
-
-
-def _text(data: bytes | memoryview) -> str:
-    try:
-        return str(data, "utf-8")
-    except UnicodeDecodeError as error:
-        raise CodecError(f"expected UTF-8, found {error.reason} at byte {error.start}") from None
-
-
-def _parse(decoder: json.JSONDecoder, text: str) -> Any:
-    try:
-        return decoder.decode(text)
-    except _RepeatedKey:
-        return _REPEATED
-    except RecursionError:
-        raise CodecError("expected JSON that is not nested too deeply for Python, found deeper") from None
-    except ValueError as error:
-        raise CodecError(f"expected JSON, found something else: {error}") from None
-
-
-class _RepeatedKey(Exception):
-    pass
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise _RepeatedKey
-    return made
-
-
-def _marked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    return made if len(made) == len(pairs) else _json_reader.Repeated(pairs)
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f'{name} as a number; it is written as "{name}"')
-
-
-_REPEATED = object()
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_constant)
-_MARKING = json.JSONDecoder(object_pairs_hook=_marked, parse_constant=_constant)

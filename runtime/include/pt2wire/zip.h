@@ -229,6 +229,8 @@ class Zip {
             "no local header where the directory says", at, name);
     const std::uint64_t name_size = u16(at + 26), extra_size = u16(at + 28);
     require(limit - at - local_size >= name_size + extra_size, "the local header is cut short", at, name);
+    const std::uint64_t data = at + local_size + name_size + extra_size;
+    require(limit - data >= numbers.packed_size, "the record reaches beyond the end of the data", at, name);
     require(text(at + local_size, name_size) == name, "the local header has another name", at, name);
     const std::uint16_t local_flags = u16(at + 6);
     require(u16(at + 8) == method && ((local_flags ^ flags) & (encrypted_flag | descriptor_flag)) == 0,
@@ -242,8 +244,6 @@ class Zip {
     require(agree(found.crc32, numbers.crc32) && agree(found.packed_size, numbers.packed_size) &&
                 agree(found.size, numbers.size),
             "the local header contradicts the directory", at, name);
-    const std::uint64_t data = at + local_size + name_size + extra_size;
-    require(limit - data >= numbers.packed_size, "the record reaches beyond the end of the data", at, name);
     std::uint64_t end = data + numbers.packed_size;
     if (behind) end += descriptor_size(limit, end, numbers, name);
     extents.push_back({at, end, name});

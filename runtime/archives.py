@@ -83,7 +83,7 @@ def read(f: Source, *, form: FormName | None = None, verify: bool = True) -> Arc
     """Read an archive as data. Needs no torch and runs nothing that the file brings.
 
     Args:
-        f: A path, or a binary file object that is read from its position on.
+        f: A path, or a binary file object that is read from its position on, and left there.
         form: "json" or "thrift" demands one form of the programs; by default the archive's index decides.
         verify: Compare every record with its CRC. Without it only the programs are compared, not the weights.
 

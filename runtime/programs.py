@@ -110,7 +110,7 @@ def load(
     Nothing that the file brings is run.
 
     Args:
-        f: A path, or a binary file object that is read from its position to its end.
+        f: A path, or a binary file object that is read from its position on, and left there.
         name: Which program; torch.export.save calls it "model".
         extra_files: A dict that is filled with the archive's extra files, as text (as bytes where a file is
             not UTF-8).
@@ -231,6 +231,8 @@ def _import(
 ) -> ExportedProgram:
     tree = archive.programs[name]
     path = archive.paths[name]
+    sample_inputs = archive.optional_record(records.sample_inputs(name))
+    flat_inputs = archive.optional_record(records.flat_inputs(name))
     dropped = archive.dropped.get(name)
     if dropped:
         warnings.warn(dropped_message(path, dropped, tree.schema_version), stacklevel=3)
@@ -242,12 +244,7 @@ def _import(
             tree,
             state_dict=import_weights(weights, storages, "weights"),
             constants=import_constants(constants, weights, storages, "constants"),
-            example_inputs=import_example_inputs(
-                tree,
-                archive.optional_record(records.sample_inputs(name)),
-                archive.optional_record(records.flat_inputs(name)),
-                path,
-            ),
+            example_inputs=import_example_inputs(tree, sample_inputs, flat_inputs, path),
         )
     except Pt2WireError as error:
         error.path = joined(path, error.path or "")

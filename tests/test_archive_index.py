@@ -78,8 +78,8 @@ def test_json_that_another_tool_changed_is_the_truth_and_a_warning_says_so(compr
         archive = pt2wire.read(io.BytesIO(data))
     assert is_changed(archive)
     assert [str(warning.message) for warning in caught] == [
-        f"<BytesIO>:{JSON} was changed after the archive had been written, by another tool: reading JSON, and "
-        "ignoring the Thrift form of 'model'"
+        f"<BytesIO>:{JSON} was changed after the archive had been written, by another tool: "
+        "reading JSON, and ignoring the Thrift form of 'model'"
     ]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import mmap
 import os
 import stat
 import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO, TypeAlias
 
@@ -28,7 +30,7 @@ class ArchiveReader:
     the file. Deflated records are read-only copies.
 
     Args:
-        source: A path, or a binary file object that is read from its position to its end.
+        source: A path, or a binary file object that is read from its position on, and left there.
         limits: Bounds on what the file may ask for.
 
     Raises:
@@ -172,10 +174,21 @@ def _private_bytes(source: Source) -> memoryview:
     mapped = _map(source)
     if mapped is not None:
         return mapped
-    content = read()
+    with _position_kept(source):
+        content = read()
     if not isinstance(content, bytes | bytearray | memoryview):
         raise TypeError(f"expected a file object opened in binary mode, read() gave {type(content).__name__}")
     return memoryview(bytearray(content))
+
+
+@contextlib.contextmanager
+def _position_kept(file: IO[bytes]) -> Iterator[None]:
+    """Leave a file object where it was, so that it can be read again; a pipe cannot."""
+    seekable = getattr(file, "seekable", None)
+    position = file.tell() if seekable is not None and seekable() else None
+    yield
+    if position is not None:
+        file.seek(position)
 
 
 def _map(file: IO[bytes]) -> memoryview | None:
@@ -194,5 +207,4 @@ def _map(file: IO[bytes]) -> memoryview | None:
     if position >= size:
         return memoryview(bytearray())
     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    file.seek(0, os.SEEK_END)
     return memoryview(mapped)[position:]

@@ -1,0 +1,425 @@
+"""Whole programs: saved, loaded, read as data, changed and written back."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from pt2wire import DeserializeError, SerializedArtifact, UnsafeArtifactError
+from torch._export.serde import serialize as torch_serialize
+from torch.export import ExportedProgram
+
+from .helpers.archives import (
+    INPUT,
+    linear_archive,
+    linear_program,
+    linear_torch_archive,
+    record,
+    saved,
+    torch_saved,
+    with_records,
+)
+from .helpers.models import MODELS
+from .helpers.oracles import pytorch_load
+
+
+def assert_computes_the_same(found: ExportedProgram) -> None:
+    assert torch.equal(found.module()(INPUT), linear_program().module()(INPUT))
+    assert found.graph_signature == linear_program().graph_signature
+
+
+# Paths and file objects.
+
+
+def test_paths_of_all_kinds_and_file_objects_of_all_kinds_load(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    pt2wire.save(linear_program(), path)
+    assert_computes_the_same(pt2wire.load(path))
+    assert_computes_the_same(pt2wire.load(str(path)))
+    with open(path, "rb") as file:
+        assert_computes_the_same(pt2wire.load(file))
+    with open(path, "rb", buffering=0) as file:
+        assert_computes_the_same(pt2wire.load(file))
+    with tempfile.NamedTemporaryFile(suffix=".pt2") as wrapped:
+        pt2wire.save(linear_program(), wrapped)
+        assert_computes_the_same(pt2wire.load(wrapped))
+        assert_computes_the_same(torch.export.load(wrapped.name))
+
+
+def test_a_file_object_is_read_from_its_position_on(tmp_path: Path) -> None:
+    path = tmp_path / "two"
+    path.write_bytes(b"header" + linear_archive())
+    for file in (open(path, "rb"), io.BytesIO(b"header" + linear_archive())):  # noqa: SIM115
+        with file:
+            file.seek(6)
+            assert_computes_the_same(pt2wire.load(file))
+
+
+def test_a_file_object_that_cannot_be_mapped_is_read(tmp_path: Path) -> None:
+    import gzip
+
+    path = tmp_path / "m.pt2.gz"
+    path.write_bytes(gzip.compress(linear_archive()))
+    with gzip.open(path) as file:
+        assert_computes_the_same(pt2wire.load(file))  # type: ignore[arg-type]
+
+
+def test_saving_over_the_file_that_is_mapped_keeps_the_loaded_program(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    pt2wire.save(linear_program(), path)
+    loaded = pt2wire.load(path)
+    for _ in range(2):
+        pt2wire.save(loaded, path)
+        loaded = pt2wire.load(path)
+    assert_computes_the_same(loaded)
+    assert path.read_bytes() == linear_archive()
+
+
+# Extra files, as torch.export.save and load treat them.
+
+
+def test_extra_files_go_both_ways_and_fill_the_callers_dict() -> None:
+    extra = {"a.txt": "text", "folder/b.json": '{"ä": 1}'}
+    for data in (
+        saved(linear_program(), extra_files=extra),
+        torch_saved(linear_program(), extra_files=extra),
+    ):
+        for load in (pt2wire.load, torch.export.load):
+            found = {"a.txt": "", "untouched": "mine"}
+            load(io.BytesIO(data), extra_files=found)
+            assert found == {**extra, "untouched": "mine"}
+    assert pt2wire.read(io.BytesIO(data)).extra_files["folder/b.json"] == '{"ä": 1}'.encode()
+
+
+def test_extra_files_whose_names_differ_in_case_only_are_kept_apart() -> None:
+    found: dict[str, Any] = {}
+    pt2wire.load(io.BytesIO(saved(linear_program(), extra_files={"a": "1", "A": "2"})), extra_files=found)
+    assert found == {"a": "1", "A": "2"}
+
+
+def test_extra_files_that_are_no_text_come_back_as_bytes() -> None:
+    found: dict[str, Any] = {}
+    data = with_records(linear_archive(), {"extra/raw": b"\xff\x00"})
+    pt2wire.load(io.BytesIO(data), extra_files=found)
+    assert found == {"raw": b"\xff\x00"}
+
+
+# Several programs.
+
+
+def test_several_programs_load_one_by_one_or_all() -> None:
+    programs = {"b": MODELS["keyword_arguments"].program(), "a": linear_program()}
+    data = saved(programs)
+    assert list(pt2wire.load_all(io.BytesIO(data))) == ["b", "a"]
+    assert_computes_the_same(pt2wire.load(io.BytesIO(data), name="a"))
+    args, kwargs = MODELS["keyword_arguments"].make_inputs()
+    found = pt2wire.load(io.BytesIO(data), name="b").module()(*args, **kwargs)
+    assert torch.equal(found, programs["b"].module()(*args, **kwargs))
+
+
+def test_an_error_in_one_of_several_programs_names_it() -> None:
+    broken = torch.export.export(torch.nn.Linear(4, 3), (INPUT,))
+    broken.state_dict["bias"] = torch.nn.Parameter(torch.ones(3).to_sparse())
+    with pytest.raises(pt2wire.SerializeError, match="second:bias: cannot save a tensor whose layout"):
+        saved({"first": linear_program(), "second": broken})
+
+
+# Archives as data.
+
+
+@pytest.mark.parametrize("make", [linear_archive, linear_torch_archive])
+def test_an_archive_that_was_not_changed_is_written_back_as_it_was(make: Any) -> None:
+    archive = pt2wire.read(io.BytesIO(make()))
+    file = io.BytesIO()
+    pt2wire.write(archive, file)
+    again = pt2wire.read(file)
+    assert again.programs == archive.programs
+    for name in again.records:
+        if name in archive.records and not name.endswith(".json"):
+            assert again.record(name) == archive.record(name), name
+    assert set(archive.records) - set(again.records) <= {".data/serialization_id"}
+    assert_computes_the_same(pt2wire.load(file))
+    assert_computes_the_same(torch.export.load(file))
+
+
+def test_our_own_archive_is_rewritten_byte_for_byte() -> None:
+    file = io.BytesIO()
+    pt2wire.write(pt2wire.read(io.BytesIO(linear_archive())), file)
+    assert file.getvalue() == linear_archive()
+
+
+def test_everything_in_an_archive_can_be_changed(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    pt2wire.save({"model": linear_program(), "old": linear_program()}, path, extra_files={"a": "1", "b": "2"})
+    archive = pt2wire.read(path)
+    del archive.programs["old"]
+    archive.programs["copy"] = copy.deepcopy(archive.programs["model"])
+    archive.weights["copy"] = dict(archive.weights["model"])
+    archive.constants["copy"] = archive.constants["model"]
+    offset = archive.weights["copy"]["offset"]
+    archive.weights["copy"]["offset"] = pt2wire.Payload(offset.meta, memoryview(bytes(12)))
+    archive.extra_files = {"b": b"3"}
+    pt2wire.write(archive, path)
+
+    loaded = pt2wire.load_all(path)
+    assert list(loaded) == ["model", "copy"]
+    assert_computes_the_same(loaded["model"])
+    difference = loaded["model"].module()(INPUT) - loaded["copy"].module()(INPUT)
+    torch.testing.assert_close(difference.detach(), linear_program().state_dict["offset"].expand(2, 3))
+    one, two = (loaded[name].state_dict["linear.weight"].untyped_storage() for name in loaded)
+    assert one._cdata == two._cdata
+    records = pt2wire.read(path).records
+    assert "data/sample_inputs/old.pt" not in records
+    assert [name for name in records if name.startswith("extra/")] == ["extra/b"]
+    assert pt2wire.read(path).extra_files == {"b": b"3"}
+
+
+def test_records_that_nobody_knows_are_kept() -> None:
+    data = with_records(
+        linear_archive(), {"data/aotinductor/model/x.so": b"\x7fELF", "data/weights/other": b"w"}
+    )
+    file = io.BytesIO()
+    pt2wire.write(pt2wire.read(io.BytesIO(data)), file)
+    assert record(file.getvalue(), "data/aotinductor/model/x.so") == b"\x7fELF"
+    assert record(file.getvalue(), "data/weights/other") == b"w"
+
+
+def test_a_record_that_is_not_there_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        pt2wire.read(io.BytesIO(linear_archive())).record("nothing")
+    assert pt2wire.read(io.BytesIO(linear_archive())).optional_record("nothing") is None
+
+
+def test_an_archive_can_be_made_from_nothing() -> None:
+    source = pt2wire.read(io.BytesIO(linear_archive()))
+    archive = pt2wire.Archive(source.programs, source.weights, source.constants)
+    file = io.BytesIO()
+    pt2wire.write(archive, file)
+    assert_computes_the_same(pt2wire.load(file))
+
+
+def test_verifying_can_be_left_out_for_weights_but_not_for_programs() -> None:
+    bias = linear_program().state_dict["linear.bias"].detach().numpy().tobytes()
+    damaged = linear_archive().replace(bias, bytes(11) + b"\x41")
+    with pytest.raises(DeserializeError, match="expected bytes with CRC"):
+        pt2wire.load(io.BytesIO(damaged))
+    loaded = pt2wire.load(io.BytesIO(damaged), verify=False)
+    assert loaded.state_dict["linear.bias"].tolist() == [0.0, 0.0, 8.0]
+    stored = saved(linear_program(), compress=False)
+    program = record(stored, "thrift/model.compact")
+    with pytest.raises(DeserializeError, match=r"thrift/model.compact: expected bytes with CRC"):
+        pt2wire.read(io.BytesIO(stored.replace(program, program[:-2] + b"\x01\x00")), verify=False)
+
+
+# Trees.
+
+
+def test_a_tree_and_its_tensors_make_the_program_again() -> None:
+    ep = linear_program()
+    tree = pt2wire.to_tree(ep)
+    assert_computes_the_same(pt2wire.from_tree(tree, ep.state_dict, ep.constants))
+    assert pt2wire.from_json(pt2wire.to_json(tree)) == tree
+    assert pt2wire.from_json(pt2wire.to_json(tree).decode()) == tree
+    assert pt2wire.from_thrift(pt2wire.to_thrift(tree)) == tree
+
+
+def test_a_tree_that_is_not_sound_makes_no_program() -> None:
+    ep = linear_program()
+    tree = pt2wire.to_tree(ep)
+    tree.graph_module.graph.nodes[0].target = "os.system"
+    with pytest.raises(DeserializeError):
+        pt2wire.from_tree(tree, ep.state_dict, ep.constants)
+
+
+def test_a_value_that_does_not_fit_its_field_is_named() -> None:
+    tree = pt2wire.to_tree(linear_program())
+    tree.graph_module.graph.nodes[0].target = 3  # type: ignore[assignment]
+    for write in (pt2wire.to_json, pt2wire.to_thrift):
+        with pytest.raises(pt2wire.SerializeError) as caught:
+            write(tree)
+        assert caught.value.path == "graph_module.graph.nodes[0].target"
+
+
+# Artifacts.
+
+
+def test_artifacts_go_both_ways() -> None:
+    ours = pt2wire.serialize(linear_program())
+    its_own = torch_serialize.serialize(linear_program())
+    for artifact in (ours, its_own):
+        assert_computes_the_same(pt2wire.deserialize(artifact))
+    assert_computes_the_same(
+        torch_serialize.deserialize(
+            torch_serialize.SerializedArtifact(
+                ours.exported_program, ours.state_dict, ours.constants, ours.example_inputs
+            )
+        )
+    )
+
+
+class Marker:
+    """Pickled, it writes a file when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return Path.write_text, (self.path, "code has run")
+
+
+def test_pickles_of_others_are_never_opened(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    file = io.BytesIO()
+    torch.save({"a": Marker(marker)}, file)
+    ours = pt2wire.serialize(linear_program())
+    for field in ("state_dict", "constants"):
+        hostile = torch_serialize.serialize(linear_program())
+        setattr(hostile, field, file.getvalue())
+        with pytest.raises(UnsafeArtifactError, match=f"{field}: cannot be opened without running code"):
+            pt2wire.deserialize(hostile)
+        # The mark of an artifact that was made here does not cover bytes that were put into it.
+        changed = pt2wire.serialize(linear_program())
+        setattr(changed, field, file.getvalue())
+        with pytest.raises(UnsafeArtifactError):
+            pt2wire.deserialize(changed)
+    hostile = torch_serialize.serialize(linear_program())
+    hostile.example_inputs = file.getvalue()
+    with pytest.warns(UserWarning, match="example inputs are replaced by stand-ins"):
+        pt2wire.deserialize(hostile)
+    assert not marker.exists()
+    assert ours.is_made_here()
+
+
+def test_the_mark_of_an_artifact_is_lost_when_it_is_pickled_copied_or_rebuilt() -> None:
+    ours = pt2wire.serialize(linear_program())
+    rebuilt = SerializedArtifact(ours.exported_program, ours.state_dict, ours.constants, ours.example_inputs)
+    assert ours.is_made_here()
+    for artifact in (pickle.loads(pickle.dumps(ours)), copy.copy(ours), copy.deepcopy(ours), rebuilt):
+        assert artifact == ours
+        assert not artifact.is_made_here()
+        assert_computes_the_same(pt2wire.deserialize(artifact))
+
+
+def test_damaged_artifacts_are_refused() -> None:
+    ours = pt2wire.serialize(linear_program())
+    with pytest.raises(DeserializeError, match="program:"):
+        pt2wire.deserialize(SerializedArtifact(b"{}", ours.state_dict, ours.constants, b""))
+    with pytest.raises(DeserializeError, match="state_dict"):
+        pt2wire.deserialize(SerializedArtifact(ours.exported_program, b"x", ours.constants, b""))
+    file = io.BytesIO()
+    torch.save([1], file)
+    with pytest.raises(DeserializeError, match="state_dict: expected a dict of tensors, found list"):
+        pt2wire.deserialize(SerializedArtifact(ours.exported_program, file.getvalue(), ours.constants, b""))
+
+
+# Example inputs.
+
+
+def example_inputs_of(ep: ExportedProgram, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return pt2wire.load(io.BytesIO(saved(ep, **options))).example_inputs
+
+
+def test_example_inputs_come_back() -> None:
+    for name in ("keyword_arguments", "nested_containers", "dataclasses", "namedtuples", "constant_inputs"):
+        ep = MODELS[name].program()
+        assert ep.example_inputs is not None
+        expected, spec = torch.utils._pytree.tree_flatten(ep.example_inputs)
+        found, found_spec = torch.utils._pytree.tree_flatten(example_inputs_of(ep))
+        assert found_spec == spec
+        for one, two in zip(found, expected, strict=True):
+            assert torch.equal(one, two) if isinstance(one, torch.Tensor) else one == two
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_any_pickle_protocol_can_be_chosen(protocol: int) -> None:
+    (args, kwargs) = example_inputs_of(linear_program(), pickle_protocol=protocol)
+    assert torch.equal(args[0], INPUT)
+    assert kwargs == {}
+    data = saved(linear_program(), pickle_protocol=protocol)
+    assert_computes_the_same(pytorch_load(data))
+
+
+def without_inputs(ep: ExportedProgram) -> bytes:
+    return with_records(torch_saved(ep), {"data/sample_inputs/model.pt": None})
+
+
+def test_guards_stay_on_when_example_inputs_are_missing_empty_or_refused(tmp_path: Path) -> None:
+    case = MODELS["guard_on_remainder"]
+    ep = case.program()
+    file = io.BytesIO()
+    torch.save(((Marker(tmp_path / "marker"),), {}), file)
+    for content in (None, b"", b"no pickle", file.getvalue()):
+        data = with_records(torch_saved(ep), {"data/sample_inputs/model.pt": content})
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            module = pt2wire.load(io.BytesIO(data)).module()
+        assert len([each for each in caught if "stand-ins" in str(each.message)]) == bool(content)
+        args, kwargs = case.make_inputs()
+        assert torch.equal(module(*args, **kwargs), ep.module()(*args, **kwargs))
+        for sizes in case.refused:
+            args, kwargs = case.make_inputs(**sizes)
+            with pytest.raises((AssertionError, RuntimeError), match=r"Guard failed|Expected input"):
+                module(*args, **kwargs)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_refused_example_inputs_are_named_with_their_class() -> None:
+    data = torch_saved(MODELS["dataclasses"].program())
+    with pytest.warns(UserWarning, match="reading them would run code of tests.helpers.models_inputs.Box"):
+        pt2wire.load(io.BytesIO(data))
+
+
+def test_stand_ins_have_the_structure_and_sizes_of_the_program() -> None:
+    for name in ("nested_containers_dynamic", "constant_inputs", "keyword_arguments_only", "dataclasses"):
+        ep = MODELS[name].program()
+        assert ep.example_inputs is not None
+        found = pt2wire.load(io.BytesIO(without_inputs(ep))).example_inputs
+        expected, spec = torch.utils._pytree.tree_flatten(ep.example_inputs)
+        leaves, found_spec = torch.utils._pytree.tree_flatten(found)
+        assert found_spec == spec
+        for one, two in zip(leaves, expected, strict=True):
+            if isinstance(two, torch.Tensor):
+                assert (one.shape, one.stride(), one.dtype) == (two.shape, two.stride(), two.dtype)
+                assert one.is_meta
+            else:
+                assert one == two
+
+
+def test_inputs_that_cannot_be_pickled_are_saved_as_their_leaves_with_a_warning() -> None:
+    from collections import namedtuple
+
+    local = namedtuple("local", "x y")
+    local.__qualname__ = "nowhere.local"
+
+    class Adding(torch.nn.Module):
+        def forward(self, point: Any) -> torch.Tensor:
+            return point.x + point.y
+
+    torch.utils._pytree._register_namedtuple(local, serialized_type_name="tests.local")
+    ep = torch.export.export(Adding(), (local(torch.ones(2), torch.ones(2)),))
+    with pytest.warns(UserWarning, match="the example inputs cannot be pickled"):
+        data = saved(ep)
+    assert record(data, "data/sample_inputs/model.pt") == b""
+    found = pt2wire.load(io.BytesIO(data)).example_inputs
+    assert found is not None and torch.equal(found[0][0].x, torch.ones(2))
+    assert torch.export.load(io.BytesIO(data)).example_inputs in (None, {})
+
+
+def test_a_program_without_example_inputs_is_saved_as_pytorch_saves_it() -> None:
+    ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+    ep.example_inputs = None
+    data = saved(ep)
+    assert record(data, "data/sample_inputs/model.pt") == record(
+        torch_saved(ep), "data/sample_inputs/model.pt"
+    )
+    assert pt2wire.load(io.BytesIO(data)).module()(torch.ones(2)).tolist() == [1.0, 1.0]

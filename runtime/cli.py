@@ -7,6 +7,7 @@ Exit codes: 0 fine, 1 findings, 2 failure, wrong usage included. Failures are on
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import sys
@@ -39,7 +40,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-_out = Console(highlight=False, soft_wrap=True)
+_terminal = Console(highlight=False)
 
 _File = Annotated[str, typer.Argument(metavar="FILE", help="A .pt2 archive, or a program as JSON or Thrift.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to read.")]
@@ -47,6 +48,9 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to
 
 def main() -> None:
     """The entry point: runs one command and leaves with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names may hold what the locale cannot spell
     sys.exit(run(sys.argv[1:]))
 
 
@@ -63,14 +67,18 @@ def run(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
+            if arguments[:1] == ["schema"]:
+                return _schema(list(arguments[1:]))  # past typer, which would drop a `--`
             code = app(list(arguments), standalone_mode=False, prog_name="pt2wire")
             sys.stdout.flush()
         return code if isinstance(code, int) else FINE
     except _UsageProblem as error:
         message = error.format_message()
-        return _fail(f"{message} (see --help)") if message else FAILURE  # without arguments: help was shown
-    except BrokenPipeError:
-        # Whoever read our output has seen enough. Python would complain once more when it flushes at exit.
+        # There is no message where help was shown, as without any arguments.
+        return _fail(f"{message} (see --help)") if message else FAILURE
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has seen enough; typer makes a SystemExit of that. Python would complain
+        # once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINE
     except (Pt2WireError, OSError) as error:
@@ -215,17 +223,21 @@ def paths_command(
 )
 def schema_command(context: typer.Context) -> int:
     """Compile schema.yaml, check what was generated, lint: see `pt2wire schema --help`."""
-    # The only import of codegen: it must work even while the generated code does not.
+    return _schema(list(context.args))
+
+
+def _schema(arguments: list[str]) -> int:
+    # The only import of codegen.
     from .codegen.cli import main as codegen_main
 
-    return codegen_main(list(context.args))
+    return codegen_main(arguments)
 
 
 # Printing ------------------------------------------------------------------------------------
 
 
 def _print(text: str) -> None:
-    _out.print(Text(plain(text)))
+    sys.stdout.write(plain(text) + "\n")
 
 
 def _print_json(value: object) -> None:
@@ -239,7 +251,7 @@ def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obj
     filled = [i for i in range(len(columns)) if any(row[i] for row in cells)]
     columns = [columns[i] for i in filled]
     cells = [[row[i] for i in filled] for row in cells]
-    if not _out.is_terminal:
+    if not _terminal.is_terminal:
         # Whole lines for other programs, without frames and wrapping.
         if title:
             _print(title)
@@ -253,7 +265,8 @@ def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obj
         table.add_column(column, overflow="fold")
     for row in cells:
         table.add_row(*(Text(cell) for cell in row))
-    _out.print(table)
+    sys.stdout.flush()
+    _terminal.print(table)
 
 
 def _print_summary(summary: ProgramSummary, weights: bool) -> None:

@@ -138,7 +138,7 @@ def _find(text: str) -> _Schema | None:
 def find_schema(target: Target) -> Any | None:
     """The schema of an operator, or None where no operator of that name is registered.
 
-    It is looked up in the dispatcher by name: no attribute of `torch.ops` is followed. Beside the dispatcher's,
+    It is looked up in the dispatcher by name; no attribute of `torch.ops` is followed. Beside these,
     `torch.ops` knows operators of TorchScript's interpreter; `aten::save`, which writes a file, is one.
     """
     name, overload = f"{target.namespace}::{target.name}", target.overload

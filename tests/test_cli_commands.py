@@ -1,0 +1,190 @@
+"""The command line as a whole: exit codes, one line of error, paths, validate, schema."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pt2wire
+import pytest
+import torch
+from pt2wire.cli import run
+from pt2wire.validation import RULES
+from torch import nn
+
+COMMAND = str(Path(sys.executable).with_name("pt2wire"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "m.pt2"
+    pt2wire.save(torch.export.export(nn.ReLU(), (torch.ones(2),)), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def bad(model: Path) -> Path:
+    tree = pt2wire.read(model).programs["model"]
+    tree.graph_module.graph.nodes[0].target = "os.system"
+    path = model.with_name("bad.json")
+    path.write_bytes(pt2wire.to_json(tree))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("inspect nowhere.pt2", "[Errno 2] No such file or directory: 'nowhere.pt2'"),
+        ("inspect .", "[Errno 21] Is a directory: '.'"),
+        ("validate nowhere.pt2", "[Errno 2] No such file or directory: 'nowhere.pt2'"),
+        ("inspect", "Missing argument 'FILE'. (see --help)"),
+        ("validate", "Invalid value: expected a file (see --help)"),
+        ("bogus", "No such command 'bogus'. (see --help)"),
+        ("inspect --bogus", "No such option: --bogus (see --help)"),
+        ("convert a.pt2 b.json --to onnx", None),
+        ("inspect /dev/null", None),
+    ],
+)
+def test_failure_is_one_line_and_exit_code_2(
+    words: str, message: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words.split()) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("pt2wire: ") and captured.err.count("\n") == 1
+    if message is not None:
+        assert captured.err == f"pt2wire: {message}\n"
+
+
+def test_traceback_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FileNotFoundError):
+        run(["--debug", "inspect", "nowhere.pt2"])
+    monkeypatch.setenv("PT2WIRE_DEBUG", "1")
+    with pytest.raises(FileNotFoundError):
+        run(["inspect", "nowhere.pt2"])
+
+
+def test_unexpected_error_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(path: str) -> None:
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr("pt2wire.cli.read_programs", broken)
+    assert run(["inspect", "m.pt2"]) == 2
+    assert capsys.readouterr().err == (
+        "pt2wire: internal error: RuntimeError: two\\nlines (PT2WIRE_DEBUG=1 shows where)\n"
+    )
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"pt2wire {pt2wire.__version__} (export format 8.20, revision 1)\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["inspect", "--help"], ["convert", "--help"], ["schema", "--help"]]
+)
+def test_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 0
+    assert "usage:" in capsys.readouterr().out.lower()
+
+
+# validate ------------------------------------------------------------------------------------
+
+
+def test_sound_file(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", str(model)]) == 0
+    assert capsys.readouterr().out == f"{model}: 0 findings\n"
+
+
+def test_findings_are_lines_and_exit_code_1(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", str(bad)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "graph_module.graph.nodes[0].target: expected an operator or a symbolic function, found 'os.system', "
+        "in node 'relu' (os.system) [target]",
+        f"{bad}: 1 finding",
+    ]
+
+
+def test_findings_as_json(bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", str(bad), "--json"]) == 1
+    (finding,) = json.loads(capsys.readouterr().out)
+    assert (finding["rule"], finding["unsafe"]) == ("target", True)
+
+
+def test_damaged_archive_is_a_finding(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cut.pt2").write_bytes(model.read_bytes()[:-50])
+    assert run(["validate", str(tmp_path / "cut.pt2")]) == 1
+    assert capsys.readouterr().out.endswith("cut.pt2: 1 finding\n")
+
+
+def test_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", "--rules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines[2:]} == set(RULES)
+    assert run(["validate", "--rules", "--json"]) == 0
+    assert [rule["id"] for rule in json.loads(capsys.readouterr().out)] == list(RULES)
+
+
+# paths and schema ----------------------------------------------------------------------------
+
+
+def test_paths_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["paths", "--json"]) == 0
+    paths = json.loads(capsys.readouterr().out)
+    assert set(paths) == {"include", "generated include", "thrift", "schema", "resolved schema", "templates"}
+    assert all(Path(path).exists() for path in paths.values())
+    assert (Path(paths["generated include"]) / "pt2wire" / "schema.h").is_file()
+    assert (Path(paths["include"]) / "pt2wire" / "archive.h").is_file()
+
+
+def test_cxxflags_are_what_a_compiler_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["paths", "--cxxflags"]) == 0
+    source = tmp_path / "x.cpp"
+    source.write_text("#include <pt2wire/schema.h>\n#include <pt2wire/archive.h>\n")
+    flags = shlex.split(capsys.readouterr().out)
+    subprocess.run(["g++", "-std=c++17", "-fsyntax-only", *flags, str(source)], check=True)
+
+
+def test_schema_gets_its_arguments_untouched(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = []
+
+    def main(argv: list[str]) -> int:
+        seen.append(argv)
+        return 1
+
+    monkeypatch.setattr("pt2wire.codegen.cli.main", main)
+    assert run(["schema", "check", "--format", "github", "--", "-x"]) == 1
+    assert run(["schema"]) == 1
+    assert seen == [["check", "--format", "github", "--", "-x"], []]
+
+
+# As a process --------------------------------------------------------------------------------
+
+
+def test_the_installed_command(model: Path, bad: Path) -> None:
+    def code(*words: object) -> int:
+        return subprocess.run([COMMAND, *map(str, words)], capture_output=True, check=False).returncode
+
+    assert [code("inspect", model), code("validate", bad), code("inspect", "nowhere.pt2")] == [0, 1, 2]
+
+
+def test_reader_that_stops_early_is_no_failure(model: Path) -> None:
+    command = f"{shlex.quote(COMMAND)} validate --rules | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_output_without_a_utf8_locale(model: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([COMMAND, "inspect", str(model)], capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

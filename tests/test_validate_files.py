@@ -1,0 +1,152 @@
+"""`validate` on files: damage, forms that disagree, payloads that are too short; nothing is ever raised."""
+
+from __future__ import annotations
+
+import io
+import random
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pt2wire
+import pytest
+import torch
+from pt2wire.validation import RULES, validate
+from torch import nn
+
+
+@pytest.fixture(scope="module")
+def saved() -> bytes:
+    buffer = io.BytesIO()
+    pt2wire.save(torch.export.export(nn.Linear(4, 2), (torch.ones(3, 4),)), buffer)
+    return buffer.getvalue()
+
+
+def rewritten(saved: bytes, change: Callable[[str, bytes], bytes | None]) -> io.BytesIO:
+    """The archive with records changed, or left out where `change` gives None."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(out, "w") as new:
+        for info in old.infolist():
+            content = change(info.filename.partition("/")[2], old.read(info))
+            if content is not None:
+                new.writestr(info.filename, content)
+    return io.BytesIO(out.getvalue())
+
+
+def replaced(record: str, old: bytes, new: bytes) -> Callable[[str, bytes], bytes]:
+    return lambda name, content: content.replace(old, new) if name == record else content
+
+
+def test_sound_file_as_path_and_as_file_object(saved: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    path.write_bytes(saved)
+    assert validate(path) == validate(str(path)) == validate(io.BytesIO(saved)) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PK", b"no archive at all", b"\x00" * 5000],
+    ids=["empty", "two bytes", "text", "zeros"],
+)
+def test_what_is_no_archive(content: bytes) -> None:
+    assert [finding.rule for finding in validate(io.BytesIO(content))] == ["file"]
+
+
+def test_archive_without_a_program(saved: bytes) -> None:
+    found = validate(
+        rewritten(saved, lambda name, data: data if name in ("archive_format", "version") else None)
+    )
+    assert [(finding.rule, finding.message) for finding in found] == [
+        ("file", "expected at least one program (models/NAME.json), found none")
+    ]
+
+
+def test_archive_cut_anywhere(saved: bytes) -> None:
+    places = random.Random(0).sample(range(len(saved)), 40)
+    for place in places:
+        assert [finding.rule for finding in validate(io.BytesIO(saved[:place]))] == ["file"], place
+
+
+def test_json_that_differs_from_thrift_names_the_first_difference(saved: bytes) -> None:
+    found = validate(rewritten(saved, replaced("models/model.json", b"aten.linear", b"aten.conv2d")))
+    assert [finding.rule for finding in found].count("forms-differ") == 1
+    finding = next(finding for finding in found if finding.rule == "forms-differ")
+    assert finding.path.endswith(".compact:graph_module.graph.nodes[0].target")
+    assert (
+        finding.message == "expected the same program as in <BytesIO>:models/model.json, found a difference"
+    )
+
+
+def test_config_that_differs_from_thrift(saved: bytes) -> None:
+    record = "data/weights/model_weights_config.json"
+    found = validate(rewritten(saved, replaced(record, b'"as_int":2', b'"as_int":1')))
+    assert [finding.path.rpartition(":")[2] for finding in found if finding.rule == "forms-differ"] == [
+        "weights.config['weight'].tensor_meta.sizes[0].as_int"
+    ]
+
+
+def test_both_forms_are_checked_where_they_differ(saved: bytes) -> None:
+    found = validate(
+        rewritten(saved, replaced("models/model.json", b"torch.ops.aten.linear.default", b"os.system"))
+    )
+    unsafe = [finding for finding in found if finding.unsafe]
+    assert [(finding.rule, finding.path) for finding in unsafe] == [
+        ("target", "<BytesIO>:models/model.json:graph_module.graph.nodes[0].target")
+    ]
+
+
+def test_changed_thrift_is_a_finding(saved: bytes) -> None:
+    found = validate(rewritten(saved, replaced("thrift/model.compact", b"aten.linear", b"aten.conv2d")))
+    assert [finding.rule for finding in found] == ["file"]
+    assert "not those that the archive's index was made for" in found[0].message
+
+
+def test_payload_that_is_too_short(saved: bytes) -> None:
+    cut = rewritten(saved, lambda name, data: data[:-4] if name == "data/weights/weight_0" else data)
+    assert [(finding.rule, finding.message) for finding in validate(cut)] == [
+        (
+            "payload-size",
+            "sizes (2, 4), strides (4, 1) and offset 0 need 32 bytes, the payload 'weight_0' has 28",
+        )
+    ]
+
+
+def test_payload_that_is_missing(saved: bytes) -> None:
+    gone = rewritten(saved, lambda name, data: None if name == "data/weights/weight_0" else data)
+    assert {finding.rule for finding in validate(gone)} == {"file"}
+
+
+def test_every_rule_about_files_is_tested_here() -> None:
+    assert {rule.id for rule in RULES.values() if rule.checked == "file"} == {
+        "file",
+        "forms-differ",
+        "payload-size",
+    }
+
+
+def test_any_flipped_byte_gives_findings_or_an_archive_that_loads_alike(saved: bytes) -> None:
+    chance = random.Random(1)
+    for _ in range(150):
+        place = chance.randrange(len(saved))
+        mutated = bytearray(saved)
+        mutated[place] ^= 1 << chance.randrange(8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = validate(io.BytesIO(bytes(mutated)))
+            if not found:
+                # Padding and times of the container carry nothing.
+                assert (
+                    pt2wire.read(io.BytesIO(bytes(mutated))).programs
+                    == pt2wire.read(io.BytesIO(saved)).programs
+                )
+
+
+def test_missing_file_is_an_os_error() -> None:
+    with pytest.raises(FileNotFoundError):
+        validate("nowhere.pt2")
+
+
+def test_wrong_argument_is_a_type_error() -> None:
+    with pytest.raises(TypeError):
+        validate(3)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The command line of the compiler: `pt2wire schema generate | check | lint`.
+"""The command line of the compiler: `pt2wire schema generate | check | lint | breaking | rules`.
 
 Exit codes: 0 fine, 1 findings, 2 failure (a file that cannot be read, a wrong argument).
 """
@@ -12,11 +12,14 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from .breaking import SourceError, breaking, schema_before
 from .faults import Finding, Level, SchemaError
 from .lint import RULES, lint
+from .model import Schema
 from .outputs import compare_tree, render_all, write_tree
 from .render import COMMAND
 from .resolve import load_schema
+from .rule_list import describe
 
 _FINE, _FINDINGS, _FAILURE = 0, 1, 2
 _STATES = {
@@ -41,7 +44,7 @@ def main(argv: list[str]) -> int:
         return int(exit_request.code or 0)
     try:
         code: int = arguments.run(arguments)
-    except OSError as error:
+    except (OSError, SourceError) as error:
         print(f"error: {error}", file=sys.stderr)
         return _FAILURE
     except SchemaError as error:
@@ -57,16 +60,27 @@ def _parser() -> argparse.ArgumentParser:
         ("generate", _generate, "write all bindings"),
         ("check", _check, "compare the bindings on disk with what generate would write"),
         ("lint", _lint, "judge the schema"),
+        ("breaking", _breaking, "judge a change of the schema: will all files and readers do with it?"),
+        ("rules", _rules, "list the rules of lint and breaking"),
     ):
-        command = commands.add_parser(name, help=text, description=text.capitalize() + ".")
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
         command.set_defaults(run=run)
+        if run is _rules:
+            continue
         command.add_argument(
             "--schema", type=Path, default=None, help="default: schema.yaml here, or of the source tree"
         )
         command.add_argument(
             "--format", choices=("text", "github"), default="text", help="how faults are printed"
         )
-        if run is not _lint:
+        if run is _breaking:
+            command.add_argument(
+                "--against",
+                required=True,
+                metavar="FILE|GIT-REV",
+                help="the schema before: a file, or a git revision, best the tag of the last release",
+            )
+        if run in (_generate, _check):
             command.add_argument(
                 "--out", type=Path, default=None, help="default: generated/ beside the schema"
             )
@@ -108,6 +122,36 @@ def _lint(arguments: argparse.Namespace) -> int:
     if findings:
         return _FINDINGS
     _say(f"{schema_path} is fine: {len(schema.types)} types, {len(RULES)} rules")
+    return _FINE
+
+
+def _breaking(arguments: argparse.Namespace) -> int:
+    schema_path = _schema_path(arguments)
+    after = load_schema(schema_path)
+    try:
+        before = schema_before(arguments.against, schema_path)
+    except SchemaError as error:
+        first, more = error.findings[0], len(error.findings) - 1
+        raise SourceError(
+            f"what to compare with is not a schema itself: {first.text()}"
+            + (f" and {more} more" if more else "")
+        ) from error
+    # A change is judged by what it leads to as well: what lint finds there may be what is wrong with it.
+    findings = [finding for finding in lint(after) if finding.level is Level.WIRE] + breaking(before, after)
+    findings.sort(key=lambda finding: (finding.position, finding.rule))
+    _print(findings, arguments.format)
+    if findings:
+        return _FINDINGS
+    _say(f"{schema_path}, {_numbers(after)}, breaks nothing of {arguments.against}, {_numbers(before)}")
+    return _FINE
+
+
+def _numbers(schema: Schema) -> str:
+    return f"version {schema.version} revision {schema.revision}"
+
+
+def _rules(arguments: argparse.Namespace) -> int:
+    _say(describe())
     return _FINE
 
 

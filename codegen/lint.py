@@ -3,58 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
 from . import words
 from .faults import Finding, Level
-from .model import EnumValue, Field, Kind, Position, Schema, TypeDef
+from .model import EnumValue, Field, Kind, Schema, TypeDef
 from .order import by_value_cycles, named_types
+from .rules import LintRule, Report
 
 #: Ids of our own fields in PyTorch's structs start here; PyTorch's stay below.
 FIRST_OWN_ID = 1000
-
-_Report = tuple[Position, str, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A judgement: what it keeps from happening, and the function that finds where it happens."""
-
-    id: str
-    level: Level
-    purpose: str
-    check: Callable[[Schema], Iterator[_Report]]
 
 
 def lint(schema: Schema) -> list[Finding]:
     """All findings of all rules, in the order of the file."""
     findings = [
-        Finding(position, rule.id, rule.level, message, hint)
+        Finding(report.position, rule.id, rule.level, report.message, report.hint)
         for rule in RULES
-        for position, message, hint in rule.check(schema)
+        for report in rule.check(schema)
     ]
     return sorted(findings, key=lambda finding: (finding.position, finding.rule))
 
 
-def _own_ids(schema: Schema) -> Iterator[_Report]:
+def _own_ids(schema: Schema) -> Iterator[Report]:
     for definition, field in _fields(schema):
         name = f"{definition.name}.{field.name}"
         if definition.own:
             continue
         if field.own and field.id < FIRST_OWN_ID:
             message = f"`{name}` is ours and has the id {field.id}"
-            yield field.position, message, f"PyTorch may take that id; ours start at {FIRST_OWN_ID}"
+            yield Report(field.position, message, f"PyTorch may take that id; ours start at {FIRST_OWN_ID}")
         if not field.own and field.id >= FIRST_OWN_ID:
             message = f"`{name}` is PyTorch's and has the id {field.id}"
-            yield (
+            yield Report(
                 field.position,
                 message,
                 f"Ids from {FIRST_OWN_ID} up are ours; mark it with `since_revision`",
             )
 
 
-def _own_members(schema: Schema) -> Iterator[_Report]:
+def _own_members(schema: Schema) -> Iterator[Report]:
     for definition in schema.types.values():
         if definition.own or definition.kind is Kind.STRUCT:
             continue
@@ -64,72 +52,74 @@ def _own_members(schema: Schema) -> Iterator[_Report]:
                 message = (
                     f"`{definition.name}.{member.name}` is ours, and `{definition.name}` is PyTorch's {kind}"
                 )
-                yield (
+                yield Report(
                     member.position,
                     message,
                     "PyTorch fails on members it does not know; use a struct's field",
                 )
 
 
-def _own_optional(schema: Schema) -> Iterator[_Report]:
+def _own_optional(schema: Schema) -> Iterator[Report]:
     for definition, field in _fields(schema):
         if definition.own or definition.kind is Kind.UNION:
             continue
         if field.own and not (field.optional and field.default is not None):
             message = f"`{definition.name}.{field.name}` is ours and not `optional` with the default null"
-            yield field.position, message, "Programs that PyTorch wrote do not have it"
+            yield Report(field.position, message, "Programs that PyTorch wrote do not have it")
 
 
-def _own_origin(schema: Schema) -> Iterator[_Report]:
+def _own_origin(schema: Schema) -> Iterator[Report]:
     for definition in schema.types.values():
         for member in _members(definition):
             if definition.own and member.since is not None:
                 message = f"`{definition.name}.{member.name}` has `since`, in a type of ours"
-                yield member.position, message, "Use `since_revision`"
+                yield Report(member.position, message, "Use `since_revision`")
 
 
-def _future(schema: Schema) -> Iterator[_Report]:
+def _future(schema: Schema) -> Iterator[Report]:
     for name, item in _items(schema):
         owner = schema.types[name.partition(".")[0]]
         if item is not owner and (item.since, item.since_revision) == (owner.since, owner.since_revision):
             continue  # reported once, at the type
         if item.since is not None and item.since > schema.version:
             message = f"`{name}` is there since {item.since}, but `version` is {schema.version}"
-            yield item.position, message, "Raise `version`, or correct `since`"
+            yield Report(item.position, message, "Raise `version`, or correct `since`")
         if item.since_revision is not None and item.since_revision > schema.revision:
             message = (
                 f"`{name}` is there since revision {item.since_revision}, but `revision` is {schema.revision}"
             )
-            yield item.position, message, "Raise `revision`, or correct `since_revision`"
+            yield Report(item.position, message, "Raise `revision`, or correct `since_revision`")
 
 
-def _older_than_type(schema: Schema) -> Iterator[_Report]:
+def _older_than_type(schema: Schema) -> Iterator[Report]:
     for definition in schema.types.values():
         for member in _members(definition):
             older = member.since and definition.since and member.since < definition.since
             ours = member.since_revision is not None and definition.since_revision is not None
             if older or (ours and (member.since_revision or 0) < (definition.since_revision or 0)):
                 message = f"`{definition.name}.{member.name}` is older than `{definition.name}`"
-                yield member.position, message, "Correct one of the two"
+                yield Report(member.position, message, "Correct one of the two")
 
 
-def _oldest(schema: Schema) -> Iterator[_Report]:
+def _oldest(schema: Schema) -> Iterator[Report]:
     oldest, version = schema.oldest_version, schema.version
     if oldest > version or oldest.major != version.major:
         message = f"`oldest_version` {oldest} is not a version before {version} with the same major number"
-        yield schema.places["oldest_version"], message, None
+        yield Report(schema.places["oldest_version"], message, None)
 
 
-def _log(schema: Schema) -> Iterator[_Report]:
+def _log(schema: Schema) -> Iterator[Report]:
     if all(line.version != schema.version for line in schema.log):
-        yield schema.places["version"], f"the log has no line for {schema.version}", "Add one under `log`"
+        yield Report(
+            schema.places["version"], f"the log has no line for {schema.version}", "Add one under `log`"
+        )
     for before, line in zip(schema.log, schema.log[1:], strict=False):
         if line.version < before.version:
             message = f"the log has {line.version} after {before.version}"
-            yield line.position, message, "Order its lines by version"
+            yield Report(line.position, message, "Order its lines by version")
 
 
-def _words(schema: Schema) -> Iterator[_Report]:
+def _words(schema: Schema) -> Iterator[Report]:
     for definition in schema.types.values():
         yield from _taken(definition, definition.name, words.FOR_TYPES)
         tables = {Kind.ENUM: words.FOR_VALUES, Kind.UNION: words.FOR_MEMBERS, Kind.STRUCT: words.FOR_FIELDS}
@@ -139,56 +129,60 @@ def _words(schema: Schema) -> Iterator[_Report]:
 
 def _taken(
     item: TypeDef | Field | EnumValue, shown: str, table: Mapping[str, frozenset[str]]
-) -> Iterator[_Report]:
+) -> Iterator[Report]:
     languages = [language for language, taken in table.items() if item.name in taken]
     if languages:
-        yield (
+        yield Report(
             item.position,
             f"`{shown}` is a word of its own in {' and '.join(languages)}",
             "Choose another name",
         )
 
 
-def _reserved_forms(schema: Schema) -> Iterator[_Report]:
+def _reserved_forms(schema: Schema) -> Iterator[Report]:
     for name, item in _items(schema):
         if "__" in item.name or re.match("_[A-Z]", item.name):
             message = f"`{name}` has a form that C++ and Python keep for themselves"
-            yield item.position, message, "Use neither two underscores in a row nor `_` before a capital"
+            yield Report(
+                item.position, message, "Use neither two underscores in a row nor `_` before a capital"
+            )
 
 
-def _converted(schema: Schema) -> Iterator[_Report]:
+def _converted(schema: Schema) -> Iterator[Report]:
     yield from _folded("", schema.types.values())
     for definition in schema.types.values():
         yield from _folded(f"{definition.name}.", _members(definition))
 
 
-def _folded(owner: str, items: Iterable[TypeDef | Field | EnumValue]) -> Iterator[_Report]:
+def _folded(owner: str, items: Iterable[TypeDef | Field | EnumValue]) -> Iterator[Report]:
     seen: dict[str, str] = {}
     for item in items:
         folded = item.name.replace("_", "").lower()
         if folded in seen:
             message = f"`{owner}{item.name}` and `{owner}{seen[folded]}` differ only in case or underscores"
-            yield item.position, message, "Languages that convert names would give both the same one"
+            yield Report(item.position, message, "Languages that convert names would give both the same one")
         seen.setdefault(folded, item.name)
 
 
-def _cycles(schema: Schema) -> Iterator[_Report]:
+def _cycles(schema: Schema) -> Iterator[Report]:
     for cycle in by_value_cycles(schema.types):
         first = schema.types[cycle[0]]
         following = cycle[1] if len(cycle) > 1 else cycle[0]
         field = next(f for f in first.fields if str(f.type) == following)
         chain = " > ".join((*cycle, cycle[0]))
-        yield field.position, f"types hold each other by value: {chain}", "Put one of them into a list or map"
+        yield Report(
+            field.position, f"types hold each other by value: {chain}", "Put one of them into a list or map"
+        )
 
 
-def _field_order(schema: Schema) -> Iterator[_Report]:
+def _field_order(schema: Schema) -> Iterator[Report]:
     for definition in schema.types.values():
         defaulted: str | None = None
         for field in definition.fields if definition.kind is Kind.STRUCT else ():
             if field.default is None and defaulted is not None:
                 name = f"{definition.name}.{field.name}"
                 message = f"`{name}` has no default and stands after `{defaulted}`, which has"
-                yield (
+                yield Report(
                     field.position,
                     message,
                     "Move it up, or give it a default: constructors take fields in order",
@@ -196,7 +190,7 @@ def _field_order(schema: Schema) -> Iterator[_Report]:
             defaulted = field.name if field.default is not None else defaulted
 
 
-def _mapped_names(schema: Schema) -> Iterator[_Report]:
+def _mapped_names(schema: Schema) -> Iterator[Report]:
     for definition in schema.types.values():
         for library in ("torch", "c10"):
             seen: dict[str, str] = {}
@@ -206,33 +200,34 @@ def _mapped_names(schema: Schema) -> Iterator[_Report]:
                     message = (
                         f"`{definition.name}.{value.name}` and `{seen[name]}` both are `{library}: {name}`"
                     )
-                    yield value.position, message, "The way back from there would be ambiguous"
+                    yield Report(value.position, message, "The way back from there would be ambiguous")
                 seen.setdefault(name, value.name)
 
 
-def _doc_text(schema: Schema) -> Iterator[_Report]:
+def _doc_text(schema: Schema) -> Iterator[Report]:
     for name, item in _items(schema):
         found = [text for text in ("*/", "/*", '"""', "\\") if text in item.doc]
         if found:
             message = f"the doc of `{name}` has {' and '.join(found)}"
-            yield item.position, message, "It would end a comment or docstring, or be an escape there"
+            yield Report(item.position, message, "It would end a comment or docstring, or be an escape there")
 
 
-def _documented(schema: Schema) -> Iterator[_Report]:
+def _documented(schema: Schema) -> Iterator[Report]:
     for name, item in _items(schema):
         if not item.doc.strip() or item.doc.strip(" .").upper() in ("TODO", "TBD", "FIXME"):
-            yield (
+            yield Report(
                 item.position,
                 f"`{name}` has no doc",
                 "Say why it exists, in which units and shapes, and who reads it",
             )
 
 
-def _used(schema: Schema) -> Iterator[_Report]:
+def _used(schema: Schema) -> Iterator[Report]:
     used = {name for _, field in _fields(schema) for name in named_types(field.type)}
     for definition in schema.types.values():
         if definition.kind is not Kind.STRUCT and definition.name not in used:
-            yield definition.position, f"no field has the type `{definition.name}`", "Remove it, or use it"
+            message = f"no field has the type `{definition.name}`"
+            yield Report(definition.position, message, "Remove it, or use it")
 
 
 def _members(definition: TypeDef) -> Iterator[Field | EnumValue]:
@@ -254,36 +249,123 @@ def _items(schema: Schema) -> Iterator[tuple[str, TypeDef | Field | EnumValue]]:
 
 
 RULES = (
-    Rule("own-id", Level.WIRE, "PyTorch's future fields and ours never meet in one id", _own_ids),
-    Rule("own-member", Level.WIRE, "PyTorch can read every union and enum that it defines", _own_members),
-    Rule("own-required", Level.WIRE, "programs written by PyTorch can be read", _own_optional),
-    Rule(
+    LintRule(
+        "own-id",
+        Level.WIRE,
+        "PyTorch's future fields and ours never meet in one id",
+        "`id: 70, since_revision: 1` in a struct of PyTorch's, or `id: 1000` without `since_revision`",
+        _own_ids,
+    ),
+    LintRule(
+        "own-member",
+        Level.WIRE,
+        "PyTorch can read every union and enum that it defines",
+        "`since_revision: 1` at a member of `Argument`",
+        _own_members,
+    ),
+    LintRule(
+        "own-required",
+        Level.WIRE,
+        "programs written by PyTorch can be read",
+        "`type: string, since_revision: 1` without `optional` in a struct of PyTorch's",
+        _own_optional,
+    ),
+    LintRule(
         "own-origin",
         Level.WIRE,
         "a type of ours moves with our revision, not with PyTorch's version",
+        '`since: "8.20"` at a field of `Writer`',
         _own_origin,
     ),
-    Rule("since-future", Level.WIRE, "an addition comes with the version that announces it", _future),
-    Rule("since-order", Level.WIRE, "nothing is older than the type that holds it", _older_than_type),
-    Rule("oldest-version", Level.WIRE, "the range of versions read is not empty", _oldest),
-    Rule("version-log", Level.STYLE, "the log tells what each version added", _log),
-    Rule("keyword", Level.SOURCE, "names are free in Thrift, C++, Python and the schema language", _words),
-    Rule(
+    LintRule(
+        "since-future",
+        Level.WIRE,
+        "an addition comes with the version that announces it",
+        '`since: "8.21"` while `version` is "8.20"',
+        _future,
+    ),
+    LintRule(
+        "since-order",
+        Level.WIRE,
+        "nothing is older than the type that holds it",
+        '`since: "8.2"` at a field of a type with `since: "8.14"`',
+        _older_than_type,
+    ),
+    LintRule(
+        "oldest-version",
+        Level.WIRE,
+        "the range of versions read is not empty",
+        '`oldest_version: "7.3"` while `version` is "8.20"',
+        _oldest,
+    ),
+    LintRule(
+        "version-log",
+        Level.STYLE,
+        "the log tells what each version added",
+        "a `version` without a line under `log`",
+        _log,
+    ),
+    LintRule(
+        "keyword",
+        Level.SOURCE,
+        "names are free in Thrift, C++, Python and the schema language",
+        "a field `lambda`, a type `optional`",
+        _words,
+    ),
+    LintRule(
         "reserved-form",
         Level.SOURCE,
         "names are not of a form that C++ or Python treats specially",
+        "a field `a__b` or `_B`",
         _reserved_forms,
     ),
-    Rule("converted-name", Level.SOURCE, "names stay apart where a language converts case", _converted),
-    Rule("by-value-cycle", Level.SOURCE, "values end; languages without references can hold them", _cycles),
-    Rule(
+    LintRule(
+        "converted-name",
+        Level.SOURCE,
+        "names stay apart where a language converts case",
+        "fields `min_val` and `minVal` in one struct",
+        _converted,
+    ),
+    LintRule(
+        "by-value-cycle",
+        Level.SOURCE,
+        "values end; languages without references can hold them",
+        "a field of type `optional Node` in `Node`",
+        _cycles,
+    ),
+    LintRule(
         "field-order",
         Level.SOURCE,
         "constructors can take fields in order, required ones first",
+        "a field without `default` behind one with it",
         _field_order,
     ),
-    Rule("mapped-name", Level.SOURCE, "enum tables can be read in both directions", _mapped_names),
-    Rule("doc-text", Level.SOURCE, "docs can stand in comments and docstrings", _doc_text),
-    Rule("missing-doc", Level.STYLE, "every reader finds out what a name means", _documented),
-    Rule("unused-type", Level.STYLE, "no enum or union is left behind by a removed field", _used),
+    LintRule(
+        "mapped-name",
+        Level.SOURCE,
+        "enum tables can be read in both directions",
+        "two values with `torch: float16`",
+        _mapped_names,
+    ),
+    LintRule(
+        "doc-text",
+        Level.SOURCE,
+        "docs can stand in comments and docstrings",
+        "`*/` in a doc",
+        _doc_text,
+    ),
+    LintRule(
+        "missing-doc",
+        Level.STYLE,
+        "every reader finds out what a name means",
+        "`doc: TODO.`",
+        _documented,
+    ),
+    LintRule(
+        "unused-type",
+        Level.STYLE,
+        "no enum or union is left behind by a removed field",
+        "a union that no field has as its type",
+        _used,
+    ),
 )

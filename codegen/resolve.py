@@ -48,8 +48,24 @@ def load_schema(path: Path) -> Schema:
         >>> [f"{field.id}: {field.type} {field.name}" for field in schema.types["Device"].fields]
         ['10: string type', '20: i64 index']
     """
+    return parse_schema(path.read_bytes(), str(path))
+
+
+def parse_schema(data: bytes, file: str) -> Schema:
+    """Resolves a schema that is at hand as bytes.
+
+    Args:
+        data: The YAML.
+        file: What positions in faults name as the file.
+
+    Returns:
+        The resolved model.
+
+    Raises:
+        SchemaError: The bytes are not a schema.
+    """
     faults = FaultList()
-    root = read_source(path, faults)
+    root = read_source(data, file, faults)
     schema = _Resolver(faults).schema(root) if root is not None else None
     faults.raise_if_any()
     if schema is None:

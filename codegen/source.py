@@ -7,7 +7,6 @@ something far away from it, and are faults; so is a key given twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -80,21 +79,17 @@ class _PlainLoader(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def read_source(path: Path, faults: FaultList) -> Element | None:
-    """Reads a YAML file into elements with positions.
+def read_source(data: bytes, file: str, faults: FaultList) -> Element | None:
+    """Reads YAML into elements with positions.
 
     Args:
-        path: The file; positions carry it as it is spelled here.
+        data: The file's content.
+        file: Its name, for positions.
         faults: Receives what is wrong with the YAML itself.
 
     Returns:
         The root element, or None where there is nothing to go on with.
-
-    Raises:
-        OSError: The file cannot be read.
     """
-    file = str(path)
-    data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pt2wire.codegen.breaking import RULES as BREAKING_RULES
 from pt2wire.codegen.lint import RULES
 
 from .helpers.schemas import ROOT, SCHEMA
@@ -47,6 +48,6 @@ def test_python_runs(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -
     exec(compile(text, "docs/schema.md", "exec"), {})
 
 
-def test_the_page_lists_every_lint_rule() -> None:
+def test_the_page_lists_every_rule_of_lint_and_breaking() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| (\w+) \| (.*) \|$", DOC, re.M)
-    assert rows == [(rule.id, rule.level.value, rule.purpose) for rule in RULES]
+    assert rows == [(rule.id, rule.level.value, rule.purpose) for rule in (*RULES, *BREAKING_RULES)]

@@ -1,0 +1,251 @@
+"""Whether version, revision and history fit a change: they move exactly as far as what changed demands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .changes import additions, compare, members, number
+from .faults import Level
+from .incompatible import breaks
+from .model import Position, Schema, Version
+from .rules import BreakingRule, Report
+
+
+def _demanded(before: Schema, after: Schema) -> tuple[Version, str] | None:
+    """The least version that a change of PyTorch's part demands, and why; None for no change."""
+    breaking = breaks(before, after, own=False)
+    if breaking:
+        return Version(before.version.major + 1, 0), f"breaking changes of PyTorch's part: {breaking}"
+    added = [name for name, item in additions(compare(before, after)) if item.since is not None]
+    if added:
+        minor = Version(before.version.major, before.version.minor + 1)
+        return minor, f"additions of PyTorch's: {_listed(added)}"
+    return None
+
+
+def _version_low(before: Schema, after: Schema) -> Iterator[Report]:
+    demand = _demanded(before, after)
+    if demand is not None and before.version <= after.version < demand[0]:
+        least, reason = demand
+        moved = " as before" if after.version == before.version else f", after {before.version}"
+        message = f"`version` is {after.version}{moved}, which is too low for {reason}"
+        yield Report(_place(after, "version"), message, f'Set `version` to "{least}" or undo them')
+
+
+def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
+    if after.version <= before.version:
+        return
+    demand = _demanded(before, after)
+    if demand is None:
+        message = f"`version` was {before.version} and is {after.version}, but nothing of PyTorch's changed"
+        yield Report(_place(after, "version"), message, f'Set it back to "{before.version}"')
+    elif after.version.major > before.version.major and demand[0].major == before.version.major:
+        message = (
+            f"the major version was {before.version.major} and is {after.version.major}, but no change breaks"
+        )
+        hint = f'Set `version` to "{demand[0]}": a new major version shuts out all files there are'
+        yield Report(_place(after, "version"), message, hint)
+
+
+def _version_lowered(before: Schema, after: Schema) -> Iterator[Report]:
+    if after.version < before.version:
+        message = f"`version` was {before.version} and is {after.version}"
+        yield Report(_place(after, "version"), message, "Versions only rise; set it back")
+
+
+def _oldest_raised(before: Schema, after: Schema) -> Iterator[Report]:
+    if after.oldest_version > before.oldest_version and after.version.major == before.version.major:
+        message = f"`oldest_version` was {before.oldest_version} and is {after.oldest_version}"
+        hint = "Files of the versions between are no longer read; set it back"
+        yield Report(_place(after, "oldest_version"), message, hint)
+
+
+def _treespec_changed(before: Schema, after: Schema) -> Iterator[Report]:
+    same_major = after.version.major == before.version.major
+    if after.treespec_version != before.treespec_version and same_major:
+        message = f"`treespec_version` was {before.treespec_version} and is {after.treespec_version}"
+        hint = "Older readers do not know the new one; it moves with a major version"
+        yield Report(_place(after, "treespec_version"), message, hint)
+
+
+def _revision_low(before: Schema, after: Schema) -> Iterator[Report]:
+    added = _own_additions(before, after)
+    if added and after.revision == before.revision:
+        message = f"`revision` is {after.revision} as before, in spite of additions of ours: {_listed(added)}"
+        yield Report(_place(after, "revision"), message, f"Set it to {before.revision + 1}")
+
+
+def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
+    changed = _own_additions(before, after) or breaks(before, after, own=True)
+    if after.revision > before.revision and not changed:
+        message = f"`revision` was {before.revision} and is {after.revision}, but nothing of ours changed"
+        yield Report(_place(after, "revision"), message, f"Set it back to {before.revision}")
+
+
+def _revision_lowered(before: Schema, after: Schema) -> Iterator[Report]:
+    if after.revision < before.revision:
+        message = f"`revision` was {before.revision} and is {after.revision}"
+        yield Report(_place(after, "revision"), message, "Revisions only rise; set it back")
+
+
+def _own_additions(before: Schema, after: Schema) -> list[str]:
+    return [name for name, item in additions(compare(before, after)) if item.since_revision is not None]
+
+
+def _backdated(before: Schema, after: Schema) -> Iterator[Report]:
+    for name, item in additions(compare(before, after)):
+        if item.since is not None and item.since <= before.version:
+            message = f"`{name}` is new, but `since` {item.since}, and {before.version} did not have it"
+            yield Report(item.position, message, f'Give it `since: "{_next(before, after)}"`')
+        if item.since_revision is not None and item.since_revision <= before.revision:
+            message = f"`{name}` is new, but since revision {item.since_revision}, which did not have it"
+            revision = max(after.revision, before.revision + 1)
+            yield Report(item.position, message, f"Give it `since_revision: {revision}`")
+
+
+def _next(before: Schema, after: Schema) -> Version:
+    return max(after.version, Version(before.version.major, before.version.minor + 1))
+
+
+def _redated(before: Schema, after: Schema) -> Iterator[Report]:
+    for pair in compare(before, after).pairs:
+        dates = [(pair.after.name, pair.before, pair.after)]
+        kept = [(member.name, member.before, member.after) for member in (*pair.kept, *pair.renamed)]
+        for name, old, new in (*dates, *kept):
+            moved = old.since != new.since or old.since_revision != new.since_revision
+            if moved and (old.since is None) is (new.since is None):
+                was, now = old.since or old.since_revision, new.since or new.since_revision
+                message = f"`{name}` was there since {was}, and now since {now}"
+                yield Report(new.position, message, "History does not change; set it back")
+
+
+def _unreserved(before: Schema, after: Schema) -> Iterator[Report]:
+    for pair in compare(before, after).pairs:
+        taken = {number(member) for member in members(pair.after)} | set(pair.after.reserved_ids)
+        for member in pair.removed:
+            missing = [f"ids: [{number(member)}]"] if number(member) not in taken else []
+            missing += [f"names: [{member.name}]"] if member.name not in pair.after.reserved_names else []
+            if missing:
+                message = f"`{pair.after.name}.{member.name}` has gone and is not reserved"
+                hint = (
+                    f"Add `reserved: {{{', '.join(missing)}}}`, so that it cannot come back as something else"
+                )
+                yield Report(pair.after.position, message, hint)
+
+
+def _log_rewritten(before: Schema, after: Schema) -> Iterator[Report]:
+    kept = {(line.version, line.torch) for line in after.log}
+    for line in before.log:
+        if (line.version, line.torch) not in kept:
+            message = f"the log has lost its line for {line.version}, written by torch {line.torch}"
+            yield Report(_place(after, "log"), message, "Releases do not go away; put it back")
+
+
+def _namespace_changed(before: Schema, after: Schema) -> Iterator[Report]:
+    if after.name != before.name:
+        message = f"`name` was {before.name} and is {after.name}"
+        yield Report(_place(after, "name"), message, "Namespaces in schema.thrift follow it; set it back")
+
+
+def _place(schema: Schema, key: str) -> Position:
+    return schema.places[key]
+
+
+def _listed(names: list[str]) -> str:
+    shown = [f"`{name}`" for name in names[:3]]
+    return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+RULES = (
+    BreakingRule(
+        "version-low",
+        Level.WIRE,
+        "readers can tell a file of a newer version from a damaged one",
+        'an added field while `version` stays "8.20", a removed one while it becomes "8.21"',
+        _version_low,
+    ),
+    BreakingRule(
+        "version-idle",
+        Level.STYLE,
+        "no file is taken for newer than it is",
+        '`version: "8.20"` became "8.21", and nothing of PyTorch\'s changed',
+        _version_idle,
+    ),
+    BreakingRule(
+        "version-lowered",
+        Level.WIRE,
+        "a number never stands for two versions",
+        '`version: "8.20"` became "8.19"',
+        _version_lowered,
+    ),
+    BreakingRule(
+        "oldest-raised",
+        Level.WIRE,
+        "files that could be read still can",
+        '`oldest_version: "8.2"` became "8.7" within major version 8',
+        _oldest_raised,
+    ),
+    BreakingRule(
+        "treespec-changed",
+        Level.JSON,
+        "the trees of inputs and outputs, JSON within the file, can be read",
+        "`treespec_version: 1` became 2 within a major version",
+        _treespec_changed,
+    ),
+    BreakingRule(
+        "revision-low",
+        Level.WIRE,
+        "readers can tell a field of a newer pt2wire from damage",
+        "a field with `since_revision` was added while `revision` stays 1",
+        _revision_low,
+    ),
+    BreakingRule(
+        "revision-idle",
+        Level.STYLE,
+        "no file is taken for newer than it is",
+        "`revision: 1` became 2, and nothing of ours changed",
+        _revision_idle,
+    ),
+    BreakingRule(
+        "revision-lowered",
+        Level.WIRE,
+        "a number never stands for two revisions",
+        "`revision: 2` became 1",
+        _revision_lowered,
+    ),
+    BreakingRule(
+        "since-backdated",
+        Level.WIRE,
+        "`since` tells which readers know something",
+        "a new field whose `since` was forgotten, and so is its type's",
+        _backdated,
+    ),
+    BreakingRule(
+        "since-rewritten",
+        Level.STYLE,
+        "`since` tells which readers know something",
+        '`since: "8.7"` became `since: "8.8"`',
+        _redated,
+    ),
+    BreakingRule(
+        "removed-unreserved",
+        Level.WIRE,
+        "ids and names of what has gone do not come back, in no major version",
+        "`index` (id 20) has gone, without `reserved: {ids: [20], names: [index]}`",
+        _unreserved,
+    ),
+    BreakingRule(
+        "log-rewritten",
+        Level.STYLE,
+        "the log tells what each release wrote",
+        "the line of torch 2.12.0 has gone",
+        _log_rewritten,
+    ),
+    BreakingRule(
+        "namespace-changed",
+        Level.SOURCE,
+        "code compiled from schema.thrift finds its namespaces",
+        "`name: pt2wire` became `name: pt2`",
+        _namespace_changed,
+    ),
+)

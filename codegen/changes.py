@@ -1,0 +1,162 @@
+"""What differs between two schemas: types and members matched by name and by number, without judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .model import EnumValue, Field, Kind, ListType, MapType, NamedType, Position, Schema, TypeDef, TypeRef
+
+Member = Field | EnumValue
+
+
+def number(member: Member) -> int:
+    """What stands for a member in bytes: a field's id, an enum value's value."""
+    return member.id if isinstance(member, Field) else member.value
+
+
+def members(definition: TypeDef) -> tuple[Member, ...]:
+    """The fields of a struct, the members of a union or the values of an enum."""
+    return definition.values if definition.kind is Kind.ENUM else definition.fields
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPair:
+    """A member before and after a change; `own` tells whether it was pt2wire's rather than PyTorch's."""
+
+    owner: TypeDef
+    before: Member
+    after: Member
+
+    @property
+    def own(self) -> bool:
+        return self.before.since_revision is not None
+
+    @property
+    def name(self) -> str:
+        return f"{self.owner.name}.{self.after.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class TypePair:
+    """A type before and after a change.
+
+    Attributes:
+        before, after: The two, of the same name or renamed.
+        kept: Members with the same name.
+        renamed: Members with the same number and type under another name.
+        removed: Members of before which are neither.
+        added: Members of after which are neither.
+    """
+
+    before: TypeDef
+    after: TypeDef
+    kept: tuple[MemberPair, ...]
+    renamed: tuple[MemberPair, ...]
+    removed: tuple[Member, ...]
+    added: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Two schemas side by side. `pairs` holds the types of both, `renamed` those of another name again.
+
+    `place` is where the types of the schema after begin: what has gone has no place of its own.
+    """
+
+    place: Position
+    pairs: tuple[TypePair, ...]
+    renamed: tuple[tuple[TypeDef, TypeDef], ...]
+    removed: tuple[TypeDef, ...]
+    added: tuple[TypeDef, ...]
+
+    def spelled_before(self, ref: TypeRef) -> str:
+        """A type of the schema before, in the names of the one after."""
+        names = {before.name: after.name for before, after in self.renamed}
+        return _spelled(ref, names)
+
+
+def compare(before: Schema, after: Schema) -> Changes:
+    """Matches two schemas.
+
+    A type or member that has gone while one of the same shape has come counts as renamed, as what its
+    bytes mean has not changed.
+    """
+    gone = [definition for name, definition in before.types.items() if name not in after.types]
+    come = [definition for name, definition in after.types.items() if name not in before.types]
+    renamed = []
+    for old in gone:
+        for new in come:
+            if all(new is not taken for _, taken in renamed) and _shape(old) == _shape(new):
+                renamed.append((old, new))
+                break
+    matched = {id(definition) for pair in renamed for definition in pair}
+    kept = [(before.types[name], after.types[name]) for name in after.types if name in before.types]
+    names = {old.name: new.name for old, new in renamed}
+    return Changes(
+        place=after.places["types"],
+        pairs=tuple(_pair(old, new, names) for old, new in (*kept, *renamed)),
+        renamed=tuple(renamed),
+        removed=tuple(definition for definition in gone if id(definition) not in matched),
+        added=tuple(definition for definition in come if id(definition) not in matched),
+    )
+
+
+def _shape(definition: TypeDef) -> tuple[object, ...]:
+    """What makes two types the same under different names; what a type says of itself does not count."""
+    own_name = {definition.name: ""}
+    described = tuple(
+        (member.name, number(member), _spelled(member.type, own_name) if isinstance(member, Field) else "")
+        for member in members(definition)
+    )
+    return (definition.kind, described)
+
+
+def _pair(before: TypeDef, after: TypeDef, names: dict[str, str]) -> TypePair:
+    if before.kind is not after.kind and Kind.ENUM in (before.kind, after.kind):
+        return TypePair(before, after, (), (), (), ())  # nothing of the one is in the other
+    old = {member.name: member for member in members(before)}
+    new = {member.name: member for member in members(after)}
+    by_number = {number(member): member for member in members(after) if member.name not in old}
+    kept = tuple(MemberPair(after, old[name], new[name]) for name in new if name in old)
+    renamed = []
+    for name, member in old.items():
+        successor = by_number.get(number(member))
+        if name not in new and successor is not None and _same_type(member, successor, names):
+            renamed.append(MemberPair(after, member, successor))
+    moved = {pair.before.name for pair in renamed} | {pair.after.name for pair in renamed}
+    return TypePair(
+        before,
+        after,
+        kept,
+        tuple(renamed),
+        removed=tuple(m for name, m in old.items() if name not in new and name not in moved),
+        added=tuple(m for name, m in new.items() if name not in old and name not in moved),
+    )
+
+
+def _same_type(old: Member, new: Member, names: dict[str, str]) -> bool:
+    if isinstance(old, Field) and isinstance(new, Field):
+        return _spelled(old.type, names) == str(new.type)
+    return True
+
+
+def _spelled(ref: TypeRef, names: dict[str, str]) -> str:
+    match ref:
+        case NamedType(name):
+            return names.get(name, name)
+        case ListType(item):
+            return f"list<{_spelled(item, names)}>"
+        case MapType(value):
+            return f"map<string, {_spelled(value, names)}>"
+        case _:
+            return str(ref)
+
+
+def additions(changes: Changes) -> Iterator[tuple[str, TypeDef | Member]]:
+    """Types, and members of types that were there before, which have come: shown name and definition."""
+    for definition in changes.added:
+        yield definition.name, definition
+    for pair in changes.pairs:
+        for member in pair.added:
+            yield f"{pair.after.name}.{member.name}", member

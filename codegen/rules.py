@@ -1,0 +1,49 @@
+"""What a rule is: an id to find it by, what it protects, an example of what it finds, and a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from .faults import Level
+from .model import Position, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a rule has found: where, what, and what to do; sentences without the period at the end."""
+
+    position: Position
+    message: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as a user sees it.
+
+    Attributes:
+        id: The name that stands behind each finding.
+        level: What a finding endangers.
+        purpose: What the rule keeps true.
+        example: What it finds, in the notation of schema.yaml where that is short.
+    """
+
+    id: str
+    level: Level
+    purpose: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class LintRule(Rule):
+    """A judgement on one schema."""
+
+    check: Callable[[Schema], Iterator[Report]]
+
+
+@dataclass(frozen=True, slots=True)
+class BreakingRule(Rule):
+    """A judgement on two schemas, before and after a change; reports name places in the one after."""
+
+    check: Callable[[Schema, Schema], Iterator[Report]]

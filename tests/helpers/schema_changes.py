@@ -1,0 +1,383 @@
+"""A schema, and for each rule on breaking changes one change of it that it finds and one that it does not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .schemas import MARK, indented
+
+BASE = indented("""\
+Kind:
+  kind: enum
+  since: "8.2"
+  doc: Kind.
+  values:
+    ZERO: {value: 0, torch: zero, doc: Z.}
+    ONE: {value: 1, c10: One, doc: O.}
+Choice:
+  kind: union
+  since: "8.2"
+  doc: Choice.
+  fields:
+    as_int: {id: 10, type: i64, doc: I.}
+    as_text: {id: 20, type: string, doc: T.}
+Thing:
+  kind: struct
+  since: "8.2"
+  doc: Thing.
+  reserved: {ids: [70], names: [gone]}
+  fields:
+    x: {id: 10, type: i64, doc: X.}
+    kind: {id: 20, type: Kind, doc: K.}
+    choices: {id: 30, type: list<Choice>, doc: C.}
+    flag: {id: 40, type: bool, default: false, doc: F.}
+    note: {id: 50, type: optional string, default: null, doc: N.}
+    mine: {id: 1000, type: optional i64, since_revision: 1, default: null, doc: M.}
+Own:
+  kind: struct
+  since_revision: 1
+  doc: Own.
+  fields:
+    y: {id: 10, type: i64, doc: Y.}
+""")
+LOG = '  - {version: "8.20", torch: "2.12.0", note: First.}\n'
+
+
+class Pair(NamedTuple):
+    """A rule, the change that it finds (old text: new, with a mark where), one that is fine, the message."""
+
+    rule: str
+    bad: dict[str, str]
+    good: dict[str, str]
+    message: str
+
+
+MINOR = {'version: "8.20"\n': 'version: "8.21"\n', LOG: LOG + LOG.replace("8.20", "8.21")}
+MAJOR = {
+    'version: "8.20"\n': 'version: "9.0"\n',
+    'oldest_version: "8.2"': 'oldest_version: "9.0"',
+    LOG: LOG + LOG.replace("8.20", "9.0"),
+}
+REVISION = {"revision: 1\n": "revision: 2\n"}
+KIND = BASE[BASE.index("  Kind:") : BASE.index("  Choice:")]
+CHOICE = BASE[BASE.index("  Choice:") : BASE.index("  Thing:")]
+OWN = BASE[BASE.index("  Own:") :]
+THING = "  Thing:\n"
+FLAG = "      flag: {id: 40, type: bool, default: false, doc: F.}\n"
+NOTE = "note: {id: 50, type: optional string, default: null, doc: N.}\n"
+NEW = 'new: {id: 60, type: optional i64, since: "8.21", default: null, doc: N.}\n'
+NEW_OWN = "new: {id: 1001, type: optional i64, since_revision: 2, default: null, doc: N.}\n"
+
+
+def added(line: str, after: str = NOTE) -> dict[str, str]:
+    return {after: after + "      " + line}
+
+
+PAIRS = [
+    Pair("type-removed", {OWN: "", "types:\n": f"{MARK}types:\n"}, {}, "struct `Own` was removed"),
+    Pair(
+        "type-removed",
+        {CHOICE: "", "list<Choice>": "list<i64>", "types:\n": f"{MARK}types:\n"},
+        MAJOR | {CHOICE: "", "list<Choice>": "list<i64>"},
+        "union `Choice` was removed",
+    ),
+    Pair(
+        "kind-changed",
+        {CHOICE: CHOICE.replace("  Choice", f"  {MARK}Choice").replace("union", "struct")},
+        MAJOR | {CHOICE: CHOICE.replace("union", "struct")},
+        "`Choice` was a union and is a struct",
+    ),
+    Pair(
+        "field-removed",
+        {FLAG: "", THING: f"  {MARK}Thing:\n"},
+        MAJOR | {FLAG: ""},
+        "field `Thing.flag` (id 40) was removed",
+    ),
+    Pair(
+        "member-removed",
+        {"      as_text: {id: 20, type: string, doc: T.}\n": "", "  Choice:": f"  {MARK}Choice:"},
+        MAJOR | {"      as_text: {id: 20, type: string, doc: T.}\n": ""},
+        "union member `Choice.as_text` (id 20) was removed",
+    ),
+    Pair(
+        "value-removed",
+        {"      ONE: {value: 1, c10: One, doc: O.}\n": "", "  Kind:": f"  {MARK}Kind:"},
+        MAJOR | {"      ONE: {value: 1, c10: One, doc: O.}\n": ""},
+        "enum value `Kind.ONE` (value 1) was removed",
+    ),
+    Pair(
+        "id-changed",
+        {"x: {id: 10": f"{MARK}x: {{id: 60"},
+        MAJOR | {"x: {id: 10": "x: {id: 60"},
+        "the id of `Thing.x` was 10 and is 60",
+    ),
+    Pair(
+        "id-changed",
+        {"as_text: {id: 20": f"{MARK}as_text: {{id: 30"},
+        MAJOR | {"as_text: {id: 20": "as_text: {id: 30"},
+        "the id of `Choice.as_text` was 20 and is 30",
+    ),
+    Pair(
+        "id-changed",
+        {"mine: {id: 1000": f"{MARK}mine: {{id: 1001"},
+        MAJOR | {"mine: {id: 1000": "mine: {id: 1001"},
+        "the id of `Thing.mine` was 1000 and is 1001",
+    ),
+    Pair(
+        "value-changed",
+        {"ONE: {value: 1": f"{MARK}ONE: {{value: 2"},
+        MAJOR | {"ONE: {value: 1": "ONE: {value: 2"},
+        "the value of `Kind.ONE` was 1 and is 2",
+    ),
+    Pair(
+        "id-reused",
+        {NOTE: f"{MARK}remark: {{id: 50, type: optional i64, default: null, doc: R.}}\n"},
+        {NOTE: NOTE + '      remark: {id: 60, type: optional i64, since: "8.21", default: null, doc: R.}\n'},
+        "`Thing.remark` takes the id 50 of `note`",
+    ),
+    Pair(
+        "id-reused",
+        {"as_int: {id: 10": f"{MARK}as_int: {{id: 20", "as_text: {id: 20": "as_text: {id: 30"},
+        MAJOR | {"as_int: {id: 10": "as_int: {id: 20", "as_text: {id: 20": "as_text: {id: 30"},
+        "`Choice.as_int` takes the id 20 of `as_text`",
+    ),
+    Pair(
+        "reserved-dropped",
+        {"ids: [70]": "ids: []", NOTE: NOTE + f"      {MARK}" + NEW.replace("60", "70")},
+        {NOTE: NOTE + "      " + NEW},
+        "`70` is no longer reserved in `Thing`",
+    ),
+    Pair(
+        "reserved-dropped",
+        {"names: [gone]": "names: []", THING: f"  {MARK}Thing:\n"},
+        {"names: [gone]": "names: [gone, more]"},
+        "`gone` is no longer reserved in `Thing`",
+    ),
+    Pair(
+        "type-changed",
+        {"x: {id: 10, type: i64": f"{MARK}x: {{id: 10, type: double"},
+        MAJOR | {"x: {id: 10, type: i64": "x: {id: 10, type: double"},
+        "the type of `Thing.x` was i64 and is double",
+    ),
+    Pair(
+        "type-changed",
+        {"choices: {id: 30, type: list<Choice>": f"{MARK}choices: {{id: 30, type: list<list<Choice>>"},
+        {"list<Choice>": "list<Pick>", "  Choice:": "  Pick:"},
+        "the type of `Thing.choices` was list<Choice> and is list<list<Choice>>",
+    ),
+    Pair(
+        "required-added",
+        {FLAG: f'      {MARK}new: {{id: 60, type: i64, since: "8.21", doc: N.}}\n' + FLAG},
+        added(NEW),
+        "`Thing.new` is new and has no default",
+    ),
+    Pair(
+        "made-required",
+        {f"      {NOTE}": "", FLAG: f"      {MARK}note: {{id: 50, type: string, doc: N.}}\n" + FLAG},
+        {NOTE: NOTE.replace("doc: N.", "doc: Another.")},
+        "`Thing.note` was `optional` and no longer is",
+    ),
+    Pair(
+        "made-required",
+        {FLAG: "      " + MARK + FLAG.strip().replace("default: false, ", "") + "\n"},
+        MAJOR | {"default: false, ": ""},
+        "`Thing.flag` was with a default and no longer is",
+    ),
+    Pair(
+        "made-optional",
+        {
+            "      x: {id: 10, type: i64, doc: X.}\n": "",
+            NOTE: NOTE + f"      {MARK}x: {{id: 10, type: optional i64, default: null, doc: X.}}\n",
+        },
+        {},
+        "`Thing.x` is `optional` now",
+    ),
+    Pair(
+        "made-optional",
+        {"y: {id: 10, type: i64,": f"{MARK}y: {{id: 10, type: i64, default: 0,"},
+        {"y: {id: 10, type: i64, doc: Y.}": "y: {id: 10, type: i64, doc: Why.}"},
+        "`Own.y` has a default now",
+    ),
+    Pair(
+        "default-changed",
+        {"flag: {id: 40, type: bool, default: false": f"{MARK}flag: {{id: 40, type: bool, default: true"},
+        MAJOR | {"default: false": "default: true"},
+        "the default of `Thing.flag` was false and is true",
+    ),
+    Pair(
+        "mapping-changed",
+        {"ZERO: {value: 0, torch: zero": f"{MARK}ZERO: {{value: 0, torch: nil"},
+        {"ZERO: {value: 0, torch: zero": "ZERO: {value: 0, torch: zero, c10: Zero"},
+        "`Kind.ZERO` stood for `torch: zero` and stands for `nil`",
+    ),
+    Pair(
+        "mapping-changed",
+        {"ONE: {value: 1, c10: One": f"{MARK}ONE: {{value: 1"},
+        {"ONE: {value: 1": "ONE: {value: 1, torch: one"},
+        "`Kind.ONE` stood for `c10: One` and stands for nothing",
+    ),
+    Pair(
+        "owner-changed",
+        {
+            "mine: {id: 1000": f"{MARK}mine: {{id: 1000",
+            "since_revision: 1, default: null, doc: M.": 'since: "8.2", default: null, doc: M.',
+        },
+        {},
+        "`Thing.mine` was ours and is PyTorch's",
+    ),
+    Pair(
+        "owner-changed",
+        {OWN: OWN.replace("  Own:", f"  {MARK}Own:").replace("since_revision: 1", 'since: "8.2"')},
+        {},
+        "`Own` was ours and is PyTorch's",
+    ),
+    Pair(
+        "field-renamed",
+        {"x: {id: 10": f"{MARK}z: {{id: 10"},
+        MAJOR | {"x: {id: 10": "z: {id: 10"},
+        "field `Thing.x` was renamed to `z`",
+    ),
+    Pair(
+        "field-renamed",
+        {"as_int: {id: 10": f"{MARK}as_number: {{id: 10"},
+        MAJOR | {"as_int: {id: 10": "as_number: {id: 10"},
+        "union member `Choice.as_int` was renamed to `as_number`",
+    ),
+    Pair(
+        "type-renamed",
+        {"  Choice:": f"  {MARK}Pick:", "list<Choice>": "list<Pick>"},
+        MAJOR | {"  Choice:": "  Pick:", "list<Choice>": "list<Pick>"},
+        "`Choice` was renamed to `Pick`",
+    ),
+    Pair(
+        "value-renamed",
+        {"ONE: {value: 1": f"{MARK}UNO: {{value: 1"},
+        MAJOR | {"ONE: {value: 1": "UNO: {value: 1"},
+        "enum value `Kind.ONE` was renamed to `UNO`",
+    ),
+    Pair(
+        "order-changed",
+        {FLAG: "", NOTE: NOTE + f"      {MARK}" + FLAG.strip() + "\n"},
+        added(NEW, FLAG.lstrip()),
+        "`Thing.flag` moved behind fields that it stood before",
+    ),
+    Pair(
+        "version-low",
+        added(NEW) | {'version: "8.20"\n': f'{MARK}version: "8.20"\n'},
+        added(NEW) | MINOR,
+        "`version` is 8.20 as before, which is too low for additions of PyTorch's: `Thing.new`",
+    ),
+    Pair(
+        "version-low",
+        {FLAG: ""} | MINOR | {'version: "8.20"\n': f'{MARK}version: "8.21"\n'},
+        {FLAG: ""} | MAJOR,
+        "`version` is 8.21, after 8.20, which is too low for breaking changes of PyTorch's part: 1",
+    ),
+    Pair(
+        "version-idle",
+        MINOR | {'version: "8.20"\n': f'{MARK}version: "8.21"\n'},
+        MINOR | added(NEW),
+        "`version` was 8.20 and is 8.21, but nothing of PyTorch's changed",
+    ),
+    Pair(
+        "version-idle",
+        MAJOR | added(NEW) | {'version: "8.20"\n': f'{MARK}version: "9.0"\n'},
+        MINOR | added(NEW),
+        "the major version was 8 and is 9, but no change breaks",
+    ),
+    Pair(
+        "version-lowered",
+        {'version: "8.20"\n': f'{MARK}version: "8.19"\n', LOG: LOG.replace("8.20", "8.19")},
+        {},
+        "`version` was 8.20 and is 8.19",
+    ),
+    Pair(
+        "oldest-raised",
+        {'oldest_version: "8.2"': f'{MARK}oldest_version: "8.3"'},
+        MAJOR,
+        "`oldest_version` was 8.2 and is 8.3",
+    ),
+    Pair(
+        "treespec-changed",
+        {"treespec_version: 1": f"{MARK}treespec_version: 2"},
+        MAJOR | {"treespec_version: 1": "treespec_version: 2"},
+        "`treespec_version` was 1 and is 2",
+    ),
+    Pair(
+        "revision-low",
+        added(NEW_OWN) | {"revision: 1\n": f"{MARK}revision: 1\n"},
+        added(NEW_OWN) | REVISION,
+        "`revision` is 1 as before, in spite of additions of ours: `Thing.new`",
+    ),
+    Pair(
+        "revision-idle",
+        {"revision: 1\n": f"{MARK}revision: 2\n"},
+        REVISION | added(NEW_OWN),
+        "`revision` was 1 and is 2, but nothing of ours changed",
+    ),
+    Pair("revision-lowered", {"revision: 1\n": f"{MARK}revision: 0\n"}, {}, "`revision` was 1 and is 0"),
+    Pair(
+        "since-backdated",
+        added(MARK + NEW.replace(' since: "8.21",', "")) | MINOR,
+        added(NEW) | MINOR,
+        "`Thing.new` is new, but `since` 8.2",
+    ),
+    Pair(
+        "since-backdated",
+        added(MARK + NEW_OWN.replace("since_revision: 2", "since_revision: 1")) | REVISION,
+        added(NEW_OWN) | REVISION,
+        "`Thing.new` is new, but since revision 1",
+    ),
+    Pair(
+        "since-rewritten",
+        {"x: {id: 10, type: i64,": f'{MARK}x: {{id: 10, type: i64, since: "8.3",'},
+        {"x: {id: 10, type: i64,": 'x: {id: 10, type: i64, since: "8.2",'},
+        "`Thing.x` was there since 8.2, and now since 8.3",
+    ),
+    Pair(
+        "removed-unreserved",
+        {FLAG: "", THING: f"  {MARK}Thing:\n"} | MAJOR,
+        {FLAG: "", "ids: [70], names: [gone]": "ids: [70, 40], names: [gone, flag]"} | MAJOR,
+        "`Thing.flag` has gone and is not reserved",
+    ),
+    Pair(
+        "log-rewritten",
+        {"log:\n" + LOG: f"{MARK}log:\n{LOG.replace('2.12.0', '2.11.0')}"},
+        {"log:\n" + LOG: "log:\n" + LOG + LOG.replace("2.12.0", "2.13.0")},
+        "the log has lost its line for 8.20, written by torch 2.12.0",
+    ),
+    Pair("namespace-changed", {"name: sample": f"{MARK}name: other"}, {}, "`name` was sample and is other"),
+]
+
+
+def changed(changes: dict[str, str]) -> str:
+    """The base schema after changes of its text."""
+    text = BASE
+    for old, new in changes.items():
+        assert text.count(old) >= 1, f"{old!r} is not there"
+        text = text.replace(old, new, 1)
+    return text
+
+
+#: Changes that come with all that they demand.
+MENDED = {
+    "nothing": {},
+    "docs": {"doc: X.": "doc: Another text."},
+    "an own field with its revision": added(NEW_OWN) | REVISION,
+    "a field, a member and a value with a minor version": added(NEW)
+    | MINOR
+    | {
+        "      as_text: {id: 20, type: string, doc: T.}\n": "      as_text: {id: 20, type: string, doc: T.}\n"
+        '      as_bool: {id: 30, type: bool, since: "8.21", doc: B.}\n',
+        "      ONE: {value: 1, c10: One, doc: O.}\n": "      ONE: {value: 1, c10: One, doc: O.}\n"
+        '      TWO: {value: 2, since: "8.21", doc: T.}\n',
+    },
+    "anything, reserved, with a major version": MAJOR
+    | {FLAG: "", "x: {id: 10, type: i64": "x: {id: 10, type: double"}
+    | {"ids: [70], names: [gone]": "ids: [70, 40], names: [gone, flag]"},
+    "a new type with a minor version": MINOR
+    | {
+        "types:\n": "types:\n"
+        + CHOICE.replace("Choice", "Pick").replace("8.2", "8.21").replace("id: 10", "id: 11")
+    },
+}

@@ -1,0 +1,251 @@
+"""Each rule on breaking changes finds what it is for, where it is, and nothing once that is mended."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pt2wire.codegen import thrift
+from pt2wire.codegen.breaking import RULES, breaking
+from pt2wire.codegen.cli import main
+from pt2wire.codegen.faults import Finding, Level
+from pt2wire.codegen.lint import RULES as LINT_RULES
+from pt2wire.codegen.model import Position, Schema
+from pt2wire.codegen.resolve import parse_schema
+from pt2wire.codegen.rule_list import FAULTS
+
+from .helpers.schema_changes import BASE, FLAG, MENDED, PAIRS, REVISION, THING, Pair, changed
+from .helpers.schemas import HEAD, MARK, SCHEMA, write_marked
+
+IDS = [f"{pair.rule}: {pair.message}" for pair in PAIRS]
+BY_ID = {rule.id: rule for rule in RULES}
+
+
+@pytest.fixture(scope="module")
+def before() -> Schema:
+    return parse_schema(BASE.encode(), "before.yaml")
+
+
+def after(changes: dict[str, str]) -> Schema:
+    return parse_schema(changed(changes).replace(MARK, "").encode(), "after.yaml")
+
+
+def marked(changes: dict[str, str]) -> Position:
+    start, mark, _ = changed(changes).partition(MARK)
+    assert mark, "the place of the finding is not marked"
+    return Position("after.yaml", start.count("\n") + 1, len(start) - start.rfind("\n"))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=IDS)
+def test_a_rule_finds_its_case_and_nothing_afterwards(before: Schema, pair: Pair) -> None:
+    rule = BY_ID[pair.rule]
+    (report,) = rule.check(before, after(pair.bad))
+    assert report.position == marked(pair.bad)
+    assert pair.message in report.message
+    assert report.hint
+    assert list(rule.check(before, after(pair.good))) == []
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=IDS)
+def test_the_finding_is_among_all_with_rule_level_and_place(before: Schema, pair: Pair) -> None:
+    findings = breaking(before, after(pair.bad))
+    found = [finding for finding in findings if finding.rule == pair.rule]
+    assert [(f.level, f.position) for f in found] == [(BY_ID[pair.rule].level, marked(pair.bad))]
+    assert findings == sorted(findings, key=lambda finding: finding.position)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=IDS)
+def test_a_schema_breaks_nothing_of_itself(pair: Pair) -> None:
+    schema = after(pair.bad)
+    assert breaking(schema, schema) == []
+
+
+def test_every_rule_has_a_pair() -> None:
+    assert {rule.id for rule in RULES} == {pair.rule for pair in PAIRS}
+
+
+def test_ids_are_unique_over_all_rules() -> None:
+    ids = [rule.id for rule in (*FAULTS, *LINT_RULES, *RULES)]
+    assert sorted(ids) == sorted(set(ids))
+    assert all(rule.purpose and rule.example for rule in (*FAULTS, *LINT_RULES, *RULES))
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_a_compatible_change_with_its_bump_has_no_finding(before: Schema, name: str) -> None:
+    assert breaking(before, after(MENDED[name])) == []
+
+
+# Apache's compiler compares two IDLs as well: what it says, and which of our rules say the same.
+AUDIT = {
+    r"Enum value \d+ missing in": {"value-removed", "value-changed"},
+    r"Struct Field removed for": {"field-removed", "member-removed", "id-changed"},
+    r"Struct Field Type Changed for": {"type-changed", "id-reused", "type-renamed", "id-changed"},
+    r"Struct Field Requiredness Changed for": {"made-required", "made-optional"},
+    r"Default value changed for": {"made-required", "made-optional", "default-changed"},
+    r"Struct field name changed for": {"field-renamed", "id-reused"},
+    r"Name of the value \d+ changed in": {"value-renamed"},
+    r"Namespace \S+ changed in": {"namespace-changed"},
+    r"Struct \w+ not found in": {"type-removed", "type-renamed", "kind-changed"},
+}
+# An id between two others, which the compact protocol takes; versions, which rules of ours judge.
+HARMLESS = r"Struct field is added in the middle with|Constant \w+ has different value"
+SEEN = {"field-removed", "member-removed", "value-removed", "id-changed", "value-changed", "type-changed"}
+
+
+@pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
+@pytest.mark.parametrize("pair", PAIRS, ids=IDS)
+def test_apaches_compiler_agrees_where_it_can_see(tmp_path: Path, before: Schema, pair: Pair) -> None:
+    # It knows no versions: so a major one excuses nothing here.
+    changed_schema = replace(after(pair.bad), version=before.version)
+    spoken = {finding.rule for finding in breaking(before, changed_schema)}
+    said = audit(tmp_path, before, changed_schema)
+    for line in said:
+        assert any(re.match(pattern, line) and rules & spoken for pattern, rules in AUDIT.items()), line
+    if pair.rule in SEEN:
+        assert said
+
+
+@pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
+@pytest.mark.parametrize("name", [name for name in MENDED if "major" not in name])
+def test_apaches_compiler_agrees_that_a_compatible_change_is_one(
+    tmp_path: Path, before: Schema, name: str
+) -> None:
+    assert audit(tmp_path, before, after(MENDED[name])) == []
+
+
+def audit(folder: Path, before: Schema, after: Schema) -> list[str]:
+    paths = [folder / "before.thrift", folder / "after.thrift"]
+    for path, schema in zip(paths, (before, after), strict=True):
+        path.write_text(thrift.outputs(schema)["schema.thrift"])
+    done = subprocess.run(["thrift", "--audit", *map(str, paths)], capture_output=True, text=True)
+    text = done.stdout + done.stderr
+    assert (done.returncode == 0) is ("Audit Failure" not in text), text
+    lines = re.findall(r"Audit (?:Failure|Warning):[^\]]*\] ?(.*)", text)
+    return [line for line in lines if not re.match(HARMLESS, line)]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A git repository whose schema lies in a folder, committed and tagged, then changed."""
+    folder = tmp_path / "repository/format"
+    folder.mkdir(parents=True)
+    (folder / "schema.yaml").write_text(BASE)
+    git = ["git", "-C", str(folder), "-c", "user.name=A", "-c", "user.email=a@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "First"], ["tag", "v1"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    (folder / "schema.yaml").write_text(changed({FLAG: ""}))
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+    code = main(["breaking", *argv])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize("revision", ["v1", "HEAD"])
+def test_the_command_compares_with_a_git_revision(
+    repository: Path, capsys: pytest.CaptureFixture[str], revision: str
+) -> None:
+    path = repository / "schema.yaml"
+    code, out, err = run(capsys, "--schema", str(path), "--against", revision)
+    assert (code, err) == (1, "")
+    assert f"{path}:23:3: field `Thing.flag` (id 40) was removed. Undo it, or, where" in out
+    assert out.count("\n") == 3
+    assert {line.rpartition("[")[2] for line in out.splitlines()} == {
+        "field-removed]",
+        "removed-unreserved]",
+        "version-low]",
+    }
+
+
+def test_the_command_works_from_within_the_folder(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(repository)
+    code, out, err = run(capsys, "--against", "v1")
+    assert (code, err) == (1, "")
+    assert out.startswith("schema.yaml:2:1: `version` is 8.20 as before")
+
+
+def test_the_command_compares_with_a_file_and_annotates(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(BASE)
+    path, place = write_marked(tmp_path, changed(PAIRS[7].bad))
+    code, out, _ = run(capsys, "--schema", str(path), "--against", str(old), "--format", "github")
+    assert code == 1
+    assert f"::error file={path},line={place.line},col={place.column},title=id-changed::the id of" in out
+
+
+def test_the_command_says_what_it_compared_when_all_is_fine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, _ = write_marked(tmp_path, BASE)
+    old = tmp_path / "old.yaml"
+    old.write_text(BASE)
+    code, out, err = run(capsys, "--schema", str(path), "--against", str(old))
+    assert (code, err) == (0, "")
+    expected = f"{path}, version 8.20 revision 1, breaks nothing of {old}, version 8.20 revision 1\n"
+    assert out == expected
+
+
+def test_a_change_to_what_lint_finds_endangers_the_wire_is_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(BASE)
+    as_member = "      as_mine: {id: 1000, type: bool, since_revision: 2, doc: M.}\n"
+    path, _ = write_marked(tmp_path, changed(REVISION | {THING: as_member + THING}))
+    code, out, _ = run(capsys, "--schema", str(path), "--against", str(old))
+    assert code == 1
+    assert [line.rpartition("[")[2] for line in out.splitlines()] == ["own-member]"], out
+
+
+@pytest.mark.parametrize(
+    ("against", "message"),
+    [
+        ("--output=x", "expected a file or a git revision to compare with, found '--output=x'"),
+        ("", "expected a file or a git revision"),
+        ("nowhere", "nowhere is neither a file nor a git revision that has"),
+        ("v1:../..", "neither a file nor a git revision"),
+    ],
+)
+def test_what_cannot_be_compared_with_is_a_failure(
+    repository: Path, capsys: pytest.CaptureFixture[str], against: str, message: str
+) -> None:
+    code, out, err = run(capsys, "--schema", str(repository / "schema.yaml"), f"--against={against}")
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_schema_before_with_faults_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(HEAD)
+    code, out, err = run(capsys, "--schema", str(SCHEMA), "--against", str(old))
+    assert (code, out) == (2, "")
+    assert f"error: what to compare with is not a schema itself: {old}:8:7:" in err
+
+
+def test_a_folder_outside_git_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, _ = write_marked(tmp_path, BASE)
+    code, _, err = run(capsys, "--schema", str(path), "--against", "HEAD")
+    assert code == 2
+    assert "not a git repository" in err
+
+
+def test_rules_lists_all_with_level_purpose_and_example(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules"]) == 0
+    out = capsys.readouterr().out
+    for rule in (*FAULTS, *LINT_RULES, *RULES):
+        assert f"  {rule.id} ({rule.level.value}): {rule.purpose}\n      finds {rule.example}\n" in out
+
+
+def test_findings_of_all_levels_can_be_printed() -> None:
+    for level in Level:
+        assert Finding(Position("a", 1, 1), "rule", level, "What").text() == "a:1:1: What. [rule]"

@@ -9,12 +9,13 @@ import torch
 from functorch.experimental.control_flow import map as map_over
 from pt2wire.errors import SerializeError
 from pt2wire.exporting import export_program
+from pt2wire.generated import json_codec
 from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim
 
-from .helpers.exporting import assert_json_is_pytorchs, exported, node_named
+from .helpers.exporting import assert_json_is_pytorchs, exported, node_named, pytorch_json
 
 _LIBRARY = torch.library.Library("pt2wire_nodes", "DEF")  # kept: the operators go when this does
 
@@ -134,6 +135,36 @@ def test_a_repeated_getitem_in_lists_and_outputs_where_pytorch_gives_up():
     assert [tensor.name for tensor in module.graph.nodes[1].inputs[0].arg.as_tensors] == ["getitem"] * 2
     assert module.graph.outputs[1].as_tensor.name == "getitem"
     assert module.signature.output_specs[1].user_output.arg.as_tensor.name == "getitem"
+
+
+def test_a_repeated_getitem_does_not_touch_its_namesake_in_a_subgraph():
+    """PyTorch replaces the name in later subgraphs too, and so adds a part to itself there."""
+
+    def forward(self, x):
+        def thirds(x):
+            first, second, third = x.split(2)
+            return first * 1 + second * 2 + third * 3
+
+        left, right = x.split(3)
+        return torch.cond(x.sum() > 0, thirds, lambda x: x[:2] + 1, (x,)) + left.sum() + right.sum()
+
+    ep = exported(forward, torch.randn(6))
+    first = node_named(ep, "getitem")
+    node_named(ep, "getitem_1").name = "other"
+    with ep.graph.inserting_after(first):
+        again = ep.graph.call_function(operator.getitem, first.args)
+    again.name, again.meta = "getitem_1", dict(first.meta)
+    node_named(ep, "sum_2").args = (again,)
+
+    def operands(program):
+        (call,) = (
+            node for node in program["graph_module"]["graph"]["nodes"] if node["target"].endswith("cond")
+        )
+        nodes = call["inputs"][1]["arg"]["as_graph"]["graph"]["nodes"]
+        return [node["inputs"][0]["arg"]["as_tensor"]["name"] for node in nodes if "mul" in node["target"]]
+
+    assert operands(json_codec.to_plain(export_program(ep))) == ["getitem", "getitem_1", "getitem_2"]
+    assert operands(pytorch_json(ep)) == ["getitem", "getitem", "getitem_2"]
 
 
 @pytest.mark.parametrize("index", [-2, slice(0, 1)])

@@ -93,6 +93,21 @@ def test_a_loss_and_gradients():
     ]
 
 
+def test_a_gradient_to_an_input_that_does_not_exist_is_refused():
+    """What PyTorch's joint graphs hold, and what PyTorch refuses to save with a KeyError."""
+    ep = exported(
+        lambda self, x: torch.nn.functional.mse_loss(self.linear(x), x),
+        torch.ones(2, 3, requires_grad=True),
+        attributes={"linear": torch.nn.Linear(3, 3)},
+    )
+    joint = _export_forward_backward(ep)
+    message = r"gradient_to_user_input `\w+`: expected the name of a value in the graph, found `arg\d_1`"
+    with pytest.raises(SerializeError, match=message):
+        export_program(joint)
+    joint.graph_signature.output_specs[-1].target = "x"
+    assert_json_is_pytorchs(joint)
+
+
 def test_tokens_of_operators_with_effects():
     library = torch.library.Library("pt2wire_signature", "DEF")
     library.define("effect(Tensor x) -> Tensor", tags=torch.Tag.pt2_compliant_tag)

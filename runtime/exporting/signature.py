@@ -91,6 +91,17 @@ def _target(spec: InputSpec | OutputSpec) -> str:
     return spec.target
 
 
+def _user_input(spec: OutputSpec, values: Values) -> str:
+    target = _target(spec)
+    if target not in values.tensors:
+        # torch.export's forward-and-backward graphs name inputs as they were called before renaming.
+        raise SerializeError(
+            f"expected the name of a value in the graph, found `{target}`",
+            hint="Set the target of the output spec to the name of the input's placeholder",
+        )
+    return target
+
+
 # -- inputs -----------------------------------------------------------------------------------------------
 
 
@@ -176,10 +187,12 @@ _OUTPUTS: dict[OutputKind, Callable[[OutputSpec, Values], types.OutputSpec]] = {
         types.GradientToParameterSpec(arg=_tensor(spec.arg, values), parameter_name=_target(spec))
     ),
     OutputKind.GRADIENT_TO_USER_INPUT: lambda spec, values: types.OutputSpec.of_gradient_to_user_input(
-        types.GradientToUserInputSpec(arg=_tensor(spec.arg, values), user_input_name=_target(spec))
+        types.GradientToUserInputSpec(
+            arg=_tensor(spec.arg, values), user_input_name=_user_input(spec, values)
+        )
     ),
     OutputKind.USER_INPUT_MUTATION: lambda spec, values: types.OutputSpec.of_user_input_mutation(
-        types.UserInputMutationSpec(arg=_tensor(spec.arg, values), user_input_name=_target(spec))
+        types.UserInputMutationSpec(arg=_tensor(spec.arg, values), user_input_name=_user_input(spec, values))
     ),
     OutputKind.TOKEN: lambda spec, values: types.OutputSpec.of_token(types.OutputTokenSpec(arg=_token(spec))),
 }

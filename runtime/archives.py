@@ -12,7 +12,7 @@ from .archive.contents import Content, NewProgram, read_index, read_program, wri
 from .archive.directory import is_plain_path
 from .archive.extents import check_payload
 from .archive.index import Form, documents
-from .archive.payloads import Payload
+from .archive.payloads import Payload, same_bytes
 from .archive.reader import ArchiveReader, Source
 from .archive.target import Target
 from .errors import DeserializeError, Pt2WireError, SerializeError
@@ -263,7 +263,7 @@ def _check_writable(
     meta = payload.meta
     if meta.alias_of is not None:
         owner = weights.get(meta.alias_of) or payloads.get(meta.alias_of)
-        if owner is None or owner.data != payload.data:
+        if owner is None or not same_bytes(owner.data, payload.data):
             raise SerializeError(
                 f"said to share the storage of {meta.alias_of!r}, whose bytes differ",
                 path=where,
@@ -292,6 +292,8 @@ def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[
         TypeError: A name or content is neither text nor bytes.
         SerializeError: A name is no relative path.
     """
+    if not isinstance(extra_files, Mapping):
+        raise TypeError(f"expected extra files by name, found {type(extra_files).__name__}")
     made: dict[str, Callable[[], Content]] = {}
     for name, content in extra_files.items():
         if not isinstance(name, str) or not isinstance(content, str | bytes | bytearray | memoryview):

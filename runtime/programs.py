@@ -82,7 +82,8 @@ def save(
     if isinstance(f, ExportedProgram):
         raise TypeError("expected the program first and the file second: save(ep, f)")
     programs = _named(ep)
-    others = extra_records(_text_only(extra_files or {}))
+    others = extra_records(extra_files or {})
+    _check_text(extra_files or {})
     payloads = PayloadRecords()
     new = {
         name: _new_program(name, program, payloads, opset_version, pickle_protocol, several=len(programs) > 1)
@@ -251,7 +252,7 @@ def _import(
         raise
 
 
-def _text_only(extra_files: Mapping[str, str | bytes]) -> Mapping[str, str | bytes]:
+def _check_text(extra_files: Mapping[str, str | bytes]) -> None:
     """Refuse bytes that torch.export.load could not give back as text."""
     for name, content in extra_files.items():
         if isinstance(content, bytes | bytearray | memoryview):
@@ -263,7 +264,6 @@ def _text_only(extra_files: Mapping[str, str | bytes]) -> Mapping[str, str | byt
                     path=f"extra_files[{name!r}]",
                     hint="Encode them first, for example with base64",
                 ) from error
-    return extra_files
 
 
 def _text_if_possible(content: bytes) -> str | bytes:

@@ -90,6 +90,10 @@ def reader(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
             "expected extra files as text or bytes by name, found 'a': int",
         ),
         (
+            lambda: pt2wire.save(linear_program(), io.BytesIO(), extra_files=["a"]),  # type: ignore[arg-type]
+            "expected extra files by name, found list",
+        ),
+        (
             lambda: pt2wire.write(linear_program(), io.BytesIO()),  # type: ignore[arg-type]
             "expected an Archive, found ExportedProgram",
         ),
@@ -117,6 +121,12 @@ def test_a_wrong_type_is_named(call: Callable[[], Any], message: str) -> None:
 def test_unknown_formats_are_named(formats: Any) -> None:
     with pytest.raises(ValueError, match="expected formats such as"):
         pt2wire.save(linear_program(), io.BytesIO(), formats=formats)
+
+
+@pytest.mark.parametrize("protocol", [-1, 1, 99, "2"])
+def test_an_unknown_pickle_protocol_is_named(protocol: Any) -> None:
+    with pytest.raises(ValueError, match="expected a pickle protocol from 2 to"):
+        pt2wire.save(linear_program(), io.BytesIO(), pickle_protocol=protocol)
 
 
 def test_an_unknown_form_is_named(reader: Callable[..., Any]) -> None:

@@ -8,6 +8,7 @@ their structure comes from the program's own description of its inputs.
 from __future__ import annotations
 
 import io
+import pickle
 import warnings
 from typing import Any
 
@@ -33,6 +34,10 @@ def export_example_inputs(
         loads the program without them); and the leaves, where that record cannot be opened without running
         code.
     """
+    if pickle_protocol not in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        raise ValueError(
+            f"expected a pickle protocol from 2 to {pickle.HIGHEST_PROTOCOL}, found {pickle_protocol!r}"
+        )
     if example_inputs is None:
         return b"", None
     try:

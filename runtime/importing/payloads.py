@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ..archive.extents import Extent, check_payload
-from ..archive.payloads import Payload
+from ..archive.payloads import Payload, same_bytes
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta
 from .values import import_device, import_scalar_type
@@ -126,7 +126,7 @@ def _shared(
     owner = weights.get(name) or payloads.get(name)
     if owner is None or owner.meta.alias_of is not None:
         raise DeserializeError(f"said to share the storage of {name!r}, which is not there", path=where)
-    if owner.data != payload.data:
+    if not same_bytes(owner.data, payload.data):
         raise DeserializeError(
             f"said to share the storage of {name!r}, but the bytes differ",
             path=where,

@@ -31,7 +31,7 @@ INCLUDES = (ROOT / "generated" / "include", ROOT / "runtime" / "include")
 
 COMPILERS = ("g++", "clang++")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
-SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZED = ("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ZLIB = ("-DPT2WIRE_WITH_ZLIB=1", "-lz")
 
 

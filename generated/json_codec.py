@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from typing import Any, TypeVar
 
@@ -13,14 +12,11 @@ from . import _json_reader
 from ._check import DEEP, check
 from ._faults import explain
 from ._json_fast import READ, WRITE
-from ._json_text import REPEATED, decoded, parse, parse_marking
+from ._json_text import REPEATED, decoded, has_lone_surrogate, parse, parse_marking
 from ._spec import MAX_JSON_DEPTH
-from .base import CodecError, Struct, Union
+from .base import CodecError, Struct, Union, collector_off
 
 _T = TypeVar("_T", bound=Struct | Union)
-
-#: How an escaped surrogate begins. A lone one is a fault, which only slow code looks for.
-_SURROGATES = ("\\ud", "\\uD")
 
 
 def to_plain(tree: Struct | Union) -> dict[str, Any]:
@@ -40,7 +36,8 @@ def to_plain(tree: Struct | Union) -> dict[str, Any]:
         check(tree, MAX_JSON_DEPTH)
     except Exception:
         explain(tree, MAX_JSON_DEPTH)
-    return WRITE[tree.__class__](tree)
+    with collector_off():
+        return WRITE[tree.__class__](tree)
 
 
 def from_plain(cls: type[_T], plain: Any, *, unknown: list[str] | None = None) -> _T:
@@ -62,8 +59,9 @@ def from_plain(cls: type[_T], plain: Any, *, unknown: list[str] | None = None) -
             ...
         pt2wire.generated.base.CodecError: index: expected a 64-bit integer, found str '1'
     """
-    tree = _read_fast(cls, plain)
-    return tree if tree is not None else _json_reader.read(cls, plain, unknown)
+    with collector_off():
+        tree = _read_fast(cls, plain)
+        return tree if tree is not None else _json_reader.read(cls, plain, unknown)
 
 
 def encode(tree: Struct | Union) -> bytes:
@@ -77,8 +75,9 @@ def encode(tree: Struct | Union) -> bytes:
         >>> encode(Device("cuda", 1))
         b'{"type":"cuda","index":1}'
     """
-    text = json.dumps(to_plain(tree), separators=(",", ":"), allow_nan=False, check_circular=False)
-    if _SURROGATES[0] in text:
+    plain = to_plain(tree)
+    text = json.dumps(plain, separators=(",", ":"), allow_nan=False, check_circular=False)
+    if has_lone_surrogate(text, plain):
         explain(tree, MAX_JSON_DEPTH)
     return text.encode("ascii")
 
@@ -100,19 +99,13 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
         Device(type='cpu', index=None)
     """
     text = decoded(data)
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with collector_off():
         plain = parse(text)
         if plain is REPEATED:
             _json_reader.read(cls, parse_marking(text), unknown)
             raise CodecError("expected each key once, found one twice in a field that is not known")
-        suspect = any(begin in text for begin in _SURROGATES)
-        tree = None if suspect else _read_fast(cls, plain)
+        tree = None if has_lone_surrogate(text, plain) else _read_fast(cls, plain)
         return tree if tree is not None else _json_reader.read(cls, plain, unknown)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _read_fast(cls: type[_T], plain: Any) -> _T | None:

@@ -10,7 +10,7 @@ Python decodes the same bytes, and its word counts.
 
 from __future__ import annotations
 
-import gc
+import os
 import threading
 from io import BytesIO
 from typing import NoReturn, TypeVar
@@ -21,7 +21,7 @@ from ._spec import MAX_THRIFT_DEPTH
 from ._thrift_build import finish, forget
 from ._thrift_reader import read
 from ._thrift_spec import DECODE, ENCODE
-from .base import Struct, Union
+from .base import Struct, Union, collector_off
 
 try:
     from thrift.protocol.fastbinary import decode_compact, encode_compact
@@ -65,6 +65,8 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
         unknown: Gets the paths of struct fields that this version does not know, which are dropped. Without
             a list such fields are faults.
 
+    Memory in use grows by at most some 300 bytes per byte of input, whatever the input is.
+
     Raises:
         CodecError: Whatever is wrong with the bytes.
 
@@ -81,9 +83,7 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
 
 
 def _decode_fast(cls: type[_T], raw: bytes) -> _T | None:
-    with _lock:
-        collecting = gc.isenabled()
-        gc.disable()
+    with _lock, collector_off():
         try:
             tree: _T = decode_compact(None, _Protocol(raw), DECODE[cls])
             finish()
@@ -92,12 +92,20 @@ def _decode_fast(cls: type[_T], raw: bytes) -> _T | None:
             return None
         finally:
             forget()
-            if collecting:
-                gc.enable()
 
 
 #: Held while decoding: the builders collect what they make in lists that all threads share.
 _lock = threading.Lock()
+
+
+def _unlock_after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # a thread that held it does not exist in the child
+    forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_after_fork)
 
 
 class _Protocol:

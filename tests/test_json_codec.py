@@ -202,6 +202,12 @@ def test_text_beyond_ascii_is_escaped_and_read_in_both_forms() -> None:
         assert json_codec.decode(Device, data) == device
 
 
+def test_an_escaped_pair_of_surrogates_is_no_reason_to_read_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_json_reader, "read", None)
+    assert json_codec.decode(Device, json_codec.encode(Device("\U0001f600"))) == Device("\U0001f600")
+    assert json_codec.decode(Device, b'{"type": "\\\\ud800"}') == Device("\\ud800")
+
+
 def test_plain_values_share_no_container_with_the_tree() -> None:
     node = Node("t", [], [Argument.of_ints([1])], {"k": "v"})
     plain = json_codec.to_plain(node)

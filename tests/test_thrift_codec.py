@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import os
 import shutil
 import subprocess
 import sys
@@ -260,15 +261,26 @@ def test_threads_decode_at_the_same_time() -> None:
     assert results == [True] * 200
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_decodes_although_another_thread_was_decoding_when_it_was_forked() -> None:
+    data = thrift_codec.encode(Device("cpu"))
+    with thrift_codec._lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if thrift_codec.decode(Device, data) == Device("cpu") else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_collector_is_left_as_it_was(enabled: bool) -> None:
-    data = thrift_codec.encode(Device("cpu"))
     (gc.enable if enabled else gc.disable)()
     try:
-        thrift_codec.decode(Device, data)
-        with pytest.raises(CodecError):
-            thrift_codec.decode(Device, data[:-1])
-        assert gc.isenabled() is enabled
+        for codec in (thrift_codec, json_codec):
+            data = codec.encode(Device("cpu"))
+            codec.decode(Device, data)
+            with pytest.raises(CodecError):
+                codec.decode(Device, data[:-1])
+            assert gc.isenabled() is enabled
     finally:
         gc.enable()
 

@@ -70,7 +70,7 @@ def export_program(
         range_constraints=export_range_constraints(ep.range_constraints),
         schema_version=types.SchemaVersion(major=types.SCHEMA_VERSION[0], minor=types.SCHEMA_VERSION[1]),
         verifiers=[verifier.dialect for verifier in ep.verifiers],
-        torch_version=torch.__version__,
+        torch_version=str(torch.__version__),  # a subclass of str, which codecs take the slow path for
         guards_code=list(ep._guards_code),
     )
 

@@ -49,7 +49,7 @@ def export_graph(module: GraphModule, values: Values) -> types.Graph:
 
 
 def _add_placeholder(node: Node, graph: types.Graph, values: Values) -> None:
-    value = node.meta.get("val")
+    value = node.meta["val"]
     try:
         export = _PLACEHOLDERS[type(value)]
     except KeyError:

@@ -74,7 +74,8 @@ def _export_function(node: Node, values: Values) -> types.Node:
     if name in FUNCTORCH_FUNCTIONS:
         return _export_call(node, values)
     raise SerializeError(
-        f"expected an operator or a function over symbolic numbers, found the function {name}"
+        f"expected an operator or a function over symbolic numbers, found the function {name}",
+        hint="Calls of other functions cannot be written yet",
     )
 
 

@@ -7,10 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from .helpers.families import FAMILIES
-from .helpers.oracles import PROMISES, Trips, grouped, trips_of
+from .helpers.oracles import PROMISES, Trips, grouped, trips_of, what_we_loaded_can_be_worked_on
+
+# Decomposing a model takes longer than everything else together.
+_PROMISES = [
+    pytest.param(promise, marks=pytest.mark.wide) if promise is what_we_loaded_can_be_worked_on else promise
+    for promise in PROMISES
+]
 
 
-@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("promise", _PROMISES, ids=lambda promise: promise.__name__)
 @pytest.mark.parametrize("name", grouped(FAMILIES))
 def test_family(name: str, promise: Callable[[Trips], None]) -> None:
     promise(trips_of(name))

@@ -1,0 +1,85 @@
+// Times the decoders, taking turns in every round, and counts what one run of each takes of the heap. Arguments: rounds,
+// a program as Thrift compact, the same as JSON. One line a decoder: name, milliseconds, peak bytes, allocations, nodes.
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "decoders.h"
+
+namespace {
+
+std::size_t allocations = 0, now = 0, peak = 0;
+bool counting = false;
+
+void* counted(std::size_t size) {
+  void* const memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (counting) {
+    ++allocations;
+    now += malloc_usable_size(memory);
+    peak = std::max(peak, now);
+  }
+  return memory;
+}
+
+void released(void* memory) noexcept {
+  if (counting && memory != nullptr) now -= malloc_usable_size(memory);
+  std::free(memory);
+}
+
+std::string content(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size); }
+void* operator new[](std::size_t size) { return counted(size); }
+void operator delete(void* memory) noexcept { released(memory); }
+void operator delete[](void* memory) noexcept { released(memory); }
+void operator delete(void* memory, std::size_t) noexcept { released(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { released(memory); }
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  const int rounds = std::atoi(argv[1]);
+  const std::string compact = content(argv[2]);
+  const std::string json = content(argv[3]);
+  struct Decoder {
+    const char* name;
+    std::size_t (*decode)(const std::string&);
+    const std::string& input;
+    std::vector<double> times;
+  };
+  Decoder decoders[] = {
+      {"view", decode_view, compact, {}},
+      {"apache", decode_apache, compact, {}},
+      {"nlohmann", decode_nlohmann, json, {}},
+  };
+  for (int round = 0; round != rounds; ++round) {
+    for (Decoder& decoder : decoders) {
+      const auto start = std::chrono::steady_clock::now();
+      decoder.decode(decoder.input);
+      const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+      decoder.times.push_back(time.count());
+    }
+  }
+  for (Decoder& decoder : decoders) {
+    allocations = now = peak = 0;
+    counting = true;
+    const std::size_t nodes = decoder.decode(decoder.input);
+    counting = false;
+    std::sort(decoder.times.begin(), decoder.times.end());
+    std::printf("%s %.4f %zu %zu %zu\n", decoder.name, decoder.times[decoder.times.size() / 2], peak, allocations, nodes);
+  }
+  return 0;
+}

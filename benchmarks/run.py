@@ -1,0 +1,193 @@
+"""Times and sizes of pt2wire beside PyTorch's own serializer, measured side by side in one run.
+
+The two take turns in every round, so that both meet the same machine; the table shows medians and ratios.
+Absolute figures belong to the machine, ratios travel. Run by `make bench`; `--smoke` only shows that it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import logging
+import platform
+import statistics
+import tempfile
+import time
+import warnings
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pt2wire
+import torch
+import transformers
+from rich.console import Console
+from rich.table import Table
+from torch import nn
+from torch._export.serde import schema
+from torch._export.serde import serialize as serde
+from torch.export import Dim, ExportedProgram
+
+
+class Pair(NamedTuple):
+    """One thing that both do.
+
+    Attributes:
+        name: What is done.
+        ours: By pt2wire.
+        theirs: By PyTorch.
+    """
+
+    name: str
+    ours: Callable[[], object]
+    theirs: Callable[[], object]
+
+
+def bert(layers: int) -> ExportedProgram:
+    """A BERT with dynamic batch and sequence. Narrow: its program is measured, not its weights."""
+    config = transformers.BertConfig(
+        vocab_size=100,
+        hidden_size=32,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+    )
+    tokens = torch.randint(100, (2, 7))
+    shapes = {"input_ids": {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}}
+    model = transformers.BertModel(config).eval()
+    return torch.export.export(model, (), {"input_ids": tokens}, dynamic_shapes=shapes)
+
+
+def heavy(mebibytes: int) -> ExportedProgram:
+    """A program of few nodes and large weights, 16 MiB each."""
+    width = 2048
+    layers = [nn.Linear(width, width, bias=False) for _ in range(max(1, mebibytes // 16))]
+    return torch.export.export(nn.Sequential(*layers), (torch.randn(2, width),))
+
+
+def program_pairs(program: ExportedProgram) -> list[Pair]:
+    """Program <-> bytes, and bytes -> typed tree."""
+    ours, theirs = pt2wire.serialize(program), serde.serialize(program)
+    tree = pt2wire.to_tree(program)
+    compact = pt2wire.to_thrift(tree)
+    text = pt2wire.to_json(tree)
+    read_by_pytorch = partial(serde._bytes_to_dataclass, schema.ExportedProgram, theirs.exported_program)
+    return [
+        Pair(
+            "serialize: program to artifact",
+            partial(pt2wire.serialize, program),
+            partial(serde.serialize, program),
+        ),
+        Pair(
+            "deserialize: artifact to program",
+            partial(pt2wire.deserialize, ours),
+            partial(serde.deserialize, theirs),
+        ),
+        Pair("read a typed tree, Thrift", partial(pt2wire.from_thrift, compact), read_by_pytorch),
+        Pair("read a typed tree, JSON", partial(pt2wire.from_json, text), read_by_pytorch),
+        Pair(
+            "write a typed tree, Thrift",
+            partial(pt2wire.to_thrift, tree),
+            partial(_write_by_pytorch, read_by_pytorch()),
+        ),
+    ]
+
+
+def _write_by_pytorch(tree: object) -> bytes:
+    return json.dumps(serde._dataclass_to_dict(tree), cls=serde.EnumEncoder, allow_nan=False).encode()
+
+
+def file_pairs(name: str, program: ExportedProgram, folder: Path) -> list[Pair]:
+    """Program <-> file."""
+    ours, theirs = folder / f"{name}.pt2", folder / f"{name}_by_pytorch.pt2"
+    # Without fsync, which PyTorch does not do.
+    save = partial(pt2wire.save, program, ours, durable=False)
+    return [
+        Pair(f"save {name}", save, partial(torch.export.save, program, theirs)),
+        Pair(f"load {name}", partial(pt2wire.load, ours), partial(torch.export.load, theirs)),
+        Pair(
+            f"load {name}, CRCs of weights unchecked",
+            partial(pt2wire.load, ours, verify=False),
+            partial(torch.export.load, theirs),
+        ),
+    ]
+
+
+def measure(pairs: list[Pair], rounds: int) -> list[tuple[float, float]]:
+    """The median times of ours and theirs in milliseconds, for each pair."""
+    times: list[tuple[list[float], list[float]]] = [([], []) for _ in pairs]
+    for _ in range(rounds):
+        for pair, spent in zip(pairs, times, strict=True):
+            for action, column in zip((pair.ours, pair.theirs), spent, strict=True):
+                gc.collect()
+                start = time.perf_counter()
+                result = action()
+                column.append(1000 * (time.perf_counter() - start))
+                del result
+    return [(statistics.median(ours), statistics.median(theirs)) for ours, theirs in times]
+
+
+def times_table(pairs: list[Pair], rounds: int) -> Table:
+    table = Table(title=f"time, ms, median of {rounds} rounds", title_justify="left")
+    table.add_column("what")
+    for column in ("pt2wire", "PyTorch", "times faster"):
+        table.add_column(column, justify="right")
+    for pair, (ours, theirs) in zip(pairs, measure(pairs, rounds), strict=True):
+        table.add_row(pair.name, f"{ours:,.1f}", f"{theirs:,.1f}", f"{theirs / ours:.1f}")
+    return table
+
+
+def sizes_table(ours: Path, theirs: Path) -> Table:
+    table = Table(title="size of the program, without weights, KB", title_justify="left")
+    table.add_column("what")
+    for column in ("in the file", "unpacked"):
+        table.add_column(column, justify="right")
+    for path, record, what in (
+        (theirs, "models/model.json", "PyTorch's file: JSON"),
+        (ours, "models/model.json", "pt2wire's file: JSON"),
+        (ours, "thrift/model.compact", "pt2wire's file: Thrift"),
+    ):
+        with zipfile.ZipFile(path) as archive:
+            info = next(info for info in archive.infolist() if info.filename.endswith(record))
+        table.add_row(what, f"{info.compress_size / 1000:,.0f}", f"{info.file_size / 1000:,.0f}")
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--smoke", action="store_true", help="one round on a small program: does it run")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--mebibytes", type=int, default=512, help="size of the weights of the heavy program")
+    options = parser.parse_args()
+    if options.smoke:
+        options.rounds, options.layers, options.mebibytes = 1, 1, 16
+
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    console = Console(soft_wrap=True)
+    program, big = bert(options.layers), heavy(options.mebibytes)
+    nodes = len(program.graph.nodes)
+    console.print(
+        f"BERT of {options.layers} layers, {nodes} nodes, dynamic batch and sequence; "
+        f"heavy: {options.mebibytes} MiB of weights\n"
+        f"torch {torch.__version__}, {platform.python_implementation()} {platform.python_version()}, "
+        f"{torch.get_num_threads()} threads"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pairs = [
+            *program_pairs(program),
+            *file_pairs("BERT", program, folder),
+            *file_pairs("heavy", big, folder),
+        ]
+        console.print(times_table(pairs, options.rounds))
+        console.print(sizes_table(folder / "BERT.pt2", folder / "BERT_by_pytorch.pt2"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""Stored artifacts: for each version and revision, files that every later one has to read.
+
+`python -m tests.helpers.artifacts` writes those of the current version and revision, below
+tests/data/artifacts/VERSION-rREVISION: a compendium (every type, union member and enum value) in both
+encodings, and in `future/` files of schemas yet to come, one per kind of change.
+"""
+
+from __future__ import annotations
+
+import importlib
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pt2wire.codegen.model import Schema
+from pt2wire.codegen.resolve import load_schema
+from pt2wire.generated import types
+
+from .compendium import documents, least
+from .schema_edits import Bindings, Edit, bindings, free_id, next_minor
+from .schemas import ROOT, SCHEMA
+
+COMMAND = "python -m tests.helpers.artifacts"
+ARTIFACTS = ROOT / "tests/data/artifacts"
+#: Suffix of a file -> the generated module that reads and writes it.
+FORMS = {".json": "json_codec", ".compact": "thrift_codec"}
+
+
+class Future(NamedTuple):
+    """A change that a later schema may make.
+
+    Attributes:
+        edit: Makes it in the schema's text, with the bump that it demands.
+        use: Puts what is new into a program, given the changed schema and its types.
+    """
+
+    edit: Callable[[Edit], Edit]
+    use: Callable[[Any, Schema, Any], None]
+
+
+def folder(schema: Schema) -> Path:
+    """Where the artifacts of a version and revision lie."""
+    return ARTIFACTS / f"{schema.version}-r{schema.revision}"
+
+
+def add_field(edit: Edit) -> Edit:
+    """Adds an optional field of PyTorch's to Node."""
+    number, since = free_id(edit.schema, "Node"), next_minor(edit.before)
+    line = f'remark: {{id: {number}, type: optional string, since: "{since}", default: null, doc: A remark.}}'
+    return edit.append("Node", line)
+
+
+def add_member(edit: Edit) -> Edit:
+    """Adds a member to Argument."""
+    number, since = free_id(edit.schema, "Argument"), next_minor(edit.before)
+    return edit.append(
+        "Argument", f'as_sizes: {{id: {number}, type: list<SymInt>, since: "{since}", doc: Sizes.}}'
+    )
+
+
+def add_value(edit: Edit) -> Edit:
+    """Adds a value to ScalarType."""
+    number = max(value.value for value in edit.schema.types["ScalarType"].values) + 1
+    return edit.append(
+        "ScalarType", f'INT4: {{value: {number}, since: "{next_minor(edit.before)}", doc: Nibbles.}}'
+    )
+
+
+def add_own_field(edit: Edit) -> Edit:
+    """Adds a field of ours to ExportedProgram."""
+    number, since = free_id(edit.schema, "ExportedProgram", own=True), edit.before.revision + 1
+    entry = f"id: {number}, type: optional string, since_revision: {since}, default: null, doc: A remark."
+    return edit.append("ExportedProgram", f"remark: {{{entry}}}")
+
+
+def _use_field(program: Any, schema: Schema, types: Any) -> None:
+    program.graph_module.graph.nodes[0].remark = "from the future"
+
+
+def _use_member(program: Any, schema: Schema, types: Any) -> None:
+    argument = types.Argument.create(as_sizes=[types.SymInt.create(as_int=7)])
+    program.graph_module.graph.nodes[0].inputs[0].arg = argument
+
+
+def _use_value(program: Any, schema: Schema, types: Any) -> None:
+    argument = types.Argument.create(as_scalar_type=types.ScalarType.INT4)
+    program.graph_module.graph.nodes[0].inputs[0].arg = argument
+
+
+def _use_own_field(program: Any, schema: Schema, types: Any) -> None:
+    program.remark = "from the future"
+    program.writer = types.Writer("pt2wire", "9.9", schema.revision)
+
+
+def _use_nothing(program: Any, schema: Schema, types: Any) -> None:
+    """What a newer major version holds does not matter: readers go by its number."""
+
+
+FUTURES = {
+    "new-field": Future(lambda edit: add_field(edit.minor()), _use_field),
+    "new-union-member": Future(lambda edit: add_member(edit.minor()), _use_member),
+    "new-enum-value": Future(lambda edit: add_value(edit.minor()), _use_value),
+    "new-own-field": Future(lambda edit: add_own_field(edit.revision()), _use_own_field),
+    "newer-major": Future(lambda edit: edit.major().remove("ExportedProgram", "verifiers"), _use_nothing),
+}
+
+
+def compendium_files(bound: Bindings) -> dict[str, bytes]:
+    """The compendium of a schema in both encodings: file name -> content."""
+    trees = documents(bound.schema, bound.types)
+    return {
+        f"{name}{suffix}": bound.codec(module).encode(tree)
+        for name, tree in trees.items()
+        for suffix, module in FORMS.items()
+    }
+
+
+def small_program(schema: Schema, types: Any) -> Any:
+    """A program of one node with one argument, in the classes of a schema."""
+    program = least(schema, types, "ExportedProgram")
+    node = least(schema, types, "Node")
+    node.inputs.append(least(schema, types, "NamedArgument"))
+    program.graph_module.graph.nodes.append(node)
+    program.schema_version = types.SchemaVersion(schema.version.major, schema.version.minor)
+    return program
+
+
+def future_files(name: str) -> dict[str, bytes]:
+    """The files of one future, written by what is generated from its schema."""
+    with tempfile.TemporaryDirectory() as place:
+        bound = bindings(Path(place), FUTURES[name].edit(Edit()))
+        program = small_program(bound.schema, bound.types)
+        FUTURES[name].use(program, bound.schema, bound.types)
+        return {f"{name}{suffix}": bound.codec(module).encode(program) for suffix, module in FORMS.items()}
+
+
+def current() -> Bindings:
+    """The bindings that are installed."""
+    return Bindings(load_schema(SCHEMA), importlib.import_module(types.__name__.rpartition(".")[0]))
+
+
+def main() -> None:
+    """Writes the artifacts of the current version and revision."""
+    bound = current()
+    files = {name: content for name, content in compendium_files(bound).items()}
+    for name in FUTURES:
+        files.update({f"future/{file}": content for file, content in future_files(name).items()})
+    for name, content in files.items():
+        path = folder(bound.schema) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Stored files of each version are read, and files of versions to come met as promised."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+from pt2wire.codegen.model import Kind, NamedType
+from pt2wire.generated import types
+
+from .helpers import cpp
+from .helpers.artifacts import ARTIFACTS, COMMAND, FORMS, FUTURES, compendium_files, current, folder
+from .helpers.compendium import all_of, documents, met
+from .helpers.schema_edits import Bindings, free_id, next_minor
+
+HEAD = current()
+HERE = folder(HEAD.schema)
+STORED = sorted(path for path in HERE.glob("*.*") if path.is_file())
+OLDER = sorted(path for place in ARTIFACTS.iterdir() if place != HERE for path in place.glob("*.*"))
+READERS: dict[str, Callable[..., Any]] = {".json": pt2wire.from_json, ".compact": pt2wire.from_thrift}
+NEXT = next_minor(HEAD.schema)
+
+
+def decoded(path: Path, bound: Bindings = HEAD) -> Any:
+    return bound.codec(FORMS[path.suffix]).decode(getattr(bound.types, path.stem), path.read_bytes())
+
+
+def test_the_current_version_and_revision_has_its_files() -> None:
+    numbers = f"version {HEAD.schema.version}, revision {HEAD.schema.revision}"
+    assert STORED, f"there are no stored artifacts of {numbers}. Make and commit them: {COMMAND}"
+    stored = {path.name: path.read_bytes() for path in STORED}
+    assert stored == compendium_files(HEAD), (
+        f"the artifacts of {numbers} differ. Unless this breaks: {COMMAND}"
+    )
+    futures = {path.name for path in (HERE / "future").iterdir()}
+    assert futures == {name + suffix for name in FUTURES for suffix in FORMS}
+
+
+def test_they_hold_every_type_union_member_and_enum_value() -> None:
+    trees = [decoded(path) for path in STORED if path.suffix == ".compact"]
+    assert all_of(HEAD.schema) - {name for tree in trees for name in met(HEAD.schema, tree)} == set()
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.name)
+def test_head_reads_each_equal_and_rewrites_it_byte_for_byte(path: Path) -> None:
+    tree = decoded(path)
+    assert tree == documents(HEAD.schema, types)[path.stem]
+    assert HEAD.codec(FORMS[path.suffix]).encode(tree) == path.read_bytes()
+
+
+@pytest.mark.skipif(not OLDER, reason="there is no older version yet")
+@pytest.mark.parametrize("path", OLDER, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_head_reads_what_an_older_version_wrote(path: Path) -> None:
+    check_older(path, HEAD)
+
+
+def check_older(path: Path, bound: Bindings) -> None:
+    """A file of an older version says the same to newer bindings; what came since has its default."""
+    tree = decoded(path, bound)
+    codec = bound.codec(FORMS[path.suffix])
+    assert codec.decode(type(tree), codec.encode(tree)) == tree
+    if path.suffix == ".json":
+        assert contains(codec.to_plain(tree), json.loads(path.read_bytes()))
+    else:
+        assert tree == decoded(path.with_suffix(".json"), bound)
+
+
+def contains(newer: Any, older: Any) -> bool:
+    """Whether everything that stands in the older JSON stands in the newer."""
+    if isinstance(older, dict):
+        return all(key in newer and contains(newer[key], value) for key, value in older.items())
+    if isinstance(older, list):
+        return len(newer) == len(older) and all(map(contains, newer, older))
+    return bool(newer == older)
+
+
+def test_pytorch_reads_the_json_and_writes_the_same() -> None:
+    serialize = pytest.importorskip("torch._export.serde.serialize")
+    torch_schema = pytest.importorskip("torch._export.serde.schema")
+    plain = json.loads((HERE / "ExportedProgram.json").read_bytes())
+    tree = serialize._dict_to_dataclass(torch_schema.ExportedProgram, plain)
+    del plain["writer"]
+    again = json.loads(json.dumps(serialize._dataclass_to_dict(tree), cls=serialize.EnumEncoder))
+    assert again == plain
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_the_cpp_header_reads_the_thrift_files_as_python_does() -> None:
+    paths = [path for path in STORED if path.suffix == ".compact"]
+    outcomes = cpp.answers(cpp.dumper(), [(path.stem, path.read_bytes()) for path in paths])
+    dumps = [cpp.dump(decoded(path), NamedType(path.stem, Kind.STRUCT)) for path in paths]
+    assert [outcome.text.decode() for outcome in outcomes] == dumps
+
+
+# What is new in a future file -> where our reader says it is, by form.
+SKIPPED = {
+    "new-field": {
+        ".json": "graph_module.graph.nodes[0].remark",
+        ".compact": f"graph_module.graph.nodes[0]['#{free_id(HEAD.schema, 'Node')}']",
+    },
+    "new-own-field": {
+        ".json": "remark",
+        ".compact": f"['#{free_id(HEAD.schema, 'ExportedProgram', own=True)}']",
+    },
+}
+_ARG = "program:graph_module.graph.nodes[0].inputs[0].arg"
+_HERE = f"in format {HEAD.schema.version}, revision {HEAD.schema.revision}; something newer wrote this"
+_UPGRADE = f"The file has format {NEXT}, this is {HEAD.schema.version}: upgrade pt2wire"
+_SCALAR = f"ScalarType has no value {max(types.ScalarType) + 1} {_HERE}"
+_MEMBER = free_id(HEAD.schema, "Argument")
+REFUSED = {
+    "new-union-member.json": f"{_ARG}: Argument has no member 'as_sizes' {_HERE}. {_UPGRADE}",
+    "new-union-member.compact": (
+        f"{_ARG}: Argument has no member {_MEMBER} {_HERE}, at byte 23 of 86. {_UPGRADE}"
+    ),
+    "new-enum-value.json": f"{_ARG}.as_scalar_type: {_SCALAR}. {_UPGRADE}",
+    "new-enum-value.compact": f"{_ARG}.as_scalar_type: {_SCALAR}, at byte 26 of 82. {_UPGRADE}",
+    **{
+        f"newer-major{suffix}": (
+            f"program:schema_version: expected format {HEAD.schema.oldest_version} to {HEAD.schema.version}, "
+            f"found {HEAD.schema.version.major + 1}.0. Upgrade pt2wire"
+        )
+        for suffix in FORMS
+    },
+}
+
+
+@pytest.mark.parametrize("suffix", FORMS)
+@pytest.mark.parametrize("name", SKIPPED)
+def test_an_unknown_field_of_a_newer_version_is_skipped_and_named(name: str, suffix: str) -> None:
+    data = (HERE / "future" / (name + suffix)).read_bytes()
+    unknown: list[str] = []
+    tree = READERS[suffix](data, unknown=unknown)
+    assert unknown == [SKIPPED[name][suffix]]
+    assert tree.graph_module.graph.nodes[0].target == "text"
+    with pytest.warns(UserWarning, match="1 unknown fields were dropped, the first is ") as warned:
+        assert READERS[suffix](data) == tree
+    assert str(warned[0].message).endswith(SKIPPED[name][suffix])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_skipped_is_refused_by_name(name: str) -> None:
+    path = HERE / "future" / name
+    with pytest.raises(pt2wire.DeserializeError) as raised:
+        READERS[path.suffix](path.read_bytes())
+    assert str(raised.value) == REFUSED[name]
+
+
+@pytest.mark.parametrize("name", SKIPPED)
+def test_the_same_field_without_the_newer_number_is_damage(name: str) -> None:
+    plain = json.loads((HERE / "future" / f"{name}.json").read_bytes())
+    if name == "new-field":
+        plain["schema_version"]["minor"] -= 1
+    else:
+        plain["writer"]["revision"] -= 1
+    with pytest.raises(pt2wire.DeserializeError, match=r"has no such field.*damaged, or its version"):
+        pt2wire.from_json(json.dumps(plain))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_the_cpp_header_counts_skipped_fields_and_marks_what_it_does_not_know() -> None:
+    names = [name for name in FUTURES if name != "newer-major"]
+    cases = [("ExportedProgram", (HERE / f"future/{name}.compact").read_bytes()) for name in names]
+    texts = [outcome.text.decode() for outcome in cpp.answers(cpp.dumper(), cases)]
+    told = {name: text for name, text in zip(names, texts, strict=True)}
+    assert told["new-field"].endswith(" skipped 1")
+    assert told["new-own-field"].endswith(" skipped 1")
+    assert f"arg=Argument.?({_MEMBER})," in told["new-union-member"]
+    assert f"arg=Argument.as_scalar_type({max(types.ScalarType) + 1}:)," in told["new-enum-value"]
+
+
+def test_no_reader_warns_about_what_it_knows() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for suffix, read in READERS.items():
+            read((HERE / f"ExportedProgram{suffix}").read_bytes())

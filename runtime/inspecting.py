@@ -241,8 +241,8 @@ def _weights(payloads: Mapping[str, Payload], kinds: tuple[str, str]) -> Iterato
         for size in meta.sizes:
             elements *= size.as_int if size.type == "as_int" else 0
         kind = kinds[0] if payload.meta.is_param else kinds[1]
-        size = elements * ITEM_SIZES.get(meta.dtype, 0)
-        yield WeightSummary(name, kind, describe_tensor(meta, device=False), elements, size, record)
+        nbytes = elements * ITEM_SIZES.get(meta.dtype, 0)
+        yield WeightSummary(name, kind, describe_tensor(meta, device=False), elements, nbytes, record)
 
 
 def describe_tensor(meta: types.TensorMeta, *, device: bool = True) -> str:

@@ -13,11 +13,15 @@ import re
 #: Longest name, in characters. The longest that PyTorch made in a survey of models had about 200.
 MAX_NAME = 512
 
+#: Names that have a meaning of their own in the source that torch.fx generates. A value named `inf` would
+#: silently stand in for infinity, one named `torch` for the module.
+RESERVED = frozenset({"self", "torch", "inf", "nan", "pytree", "fx_pytree"})
+
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_identifier(name: str) -> str | None:
-    """Checks the name of a value, a node, an argument or a subgraph: an ASCII identifier.
+    """Checks the name of an argument or a subgraph: an ASCII identifier.
 
     torch.fx writes such names into source as they are. ASCII, since Python folds other letters (two names
     that differ here could be one there).
@@ -34,6 +38,18 @@ def check_identifier(name: str) -> str | None:
     if keyword.iskeyword(name):
         return "a keyword of Python"
     return None
+
+
+def check_value_name(name: str) -> str | None:
+    """Checks the name of a value, a node or an input, which torch.fx makes a variable: see `RESERVED`.
+
+    Example:
+        >>> check_value_name("inf")
+        'a name with a meaning of its own in the source that torch.fx generates'
+    """
+    if name in RESERVED:
+        return "a name with a meaning of its own in the source that torch.fx generates"
+    return check_identifier(name)
 
 
 def check_text(text: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from ..generated import types
+from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, check_argument, is_known_name
 from .scopes import ProgramState, Scope
@@ -98,7 +99,7 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         check_argument(scope, named.arg)
         if not is_known_name(scope, named.name):
             scope.at = ("nodes", index, "inputs", position, "name")
-            scope.check_name(named.name)
+            scope.check_name(named.name, check=check_identifier)
     scope.at = ("nodes", index)
     if target is not None:
         _CALLS[target.kind](scope, node, target)

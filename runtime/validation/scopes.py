@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ..generated import types
-from ..names import check_identifier
+from ..names import check_value_name
 from ..operators import HIGHER_ORDER, Target, TargetKind, parse_target, refusal
 from .rules import Findings
 from .values import Symbols
@@ -127,9 +127,11 @@ class Scope:
             message = f"{message}, in node {self.node.name or '(unnamed)'!r} ({self.node.target[:80]})"
         self.findings.add(rule, self.place() + suffix, message)
 
-    def check_name(self, name: str, suffix: str = "") -> bool:
-        """Whether a name is an identifier; adds a finding where not."""
-        problem = check_identifier(name)
+    def check_name(
+        self, name: str, suffix: str = "", check: Callable[[str], str | None] = check_value_name
+    ) -> bool:
+        """Whether a name is fine; adds a finding where not. By default it is the name of a value or node."""
+        problem = check(name)
         if problem is not None:
             self.add("name", f"expected an identifier, found {name[:80]!r}: {problem}", suffix)
         return problem is None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import DeserializeError
 from ..generated import types
-from ..names import check_fqn, check_identifier, check_text
+from ..names import check_fqn, check_text, check_value_name
 from ..treespecs import TreeSpecNode, parse_treespec
 from .arguments import argument_names
 from .rules import Findings
@@ -97,7 +97,7 @@ def _check_inputs(
 
 
 def _check_constant(spec: types.InputToConstantInputSpec, path: str, findings: Findings) -> None:
-    if (problem := check_identifier(spec.name)) is not None:
+    if (problem := check_value_name(spec.name)) is not None:
         findings.add("name", f"{path}.name", f"expected an identifier, found {spec.name[:80]!r}: {problem}")
     if spec.value.type == "as_string" and (problem := check_text(spec.value.as_string)) is not None:
         findings.add(
@@ -251,7 +251,7 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
                 "expected a tuple of the positional arguments, a tuple, and the keyword arguments, a dict",
             )
         for position, name in enumerate(signature.forward_arg_names or ()):
-            if (problem := check_identifier(name)) is not None:
+            if (problem := check_value_name(name)) is not None:
                 where = f"{path}.signature.forward_arg_names[{position}]"
                 findings.add("name", where, f"expected an identifier, found {name[:80]!r}: {problem}")
 

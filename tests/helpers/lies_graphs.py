@@ -35,6 +35,16 @@ def placeholder_named_by_keyword(tree: Tree) -> None:
 
 @lie(
     "name",
+    f"{GRAPH}.inputs[3]",
+    "expected an identifier, found 'inf': "
+    "a name with a meaning of its own in the source that torch.fx generates",
+)
+def placeholder_that_would_stand_in_for_infinity(tree: Tree) -> None:
+    rename_input(tree, 3, "inf")
+
+
+@lie(
+    "name",
     f"{GRAPH}.nodes[5].inputs[1].arg.as_graph.name",
     "expected an identifier, found 'a b': not an identifier" + IN_COND,
 )

@@ -104,7 +104,9 @@ class PyField:
     spec: tuple[str, ...]
     checks: tuple[str, ...]
     written: str
-    written_entry: tuple[str, ...]
+    written_part: tuple[str, ...]
+    written_member: tuple[str, ...]
+    json_lead: str
     read: str
     read_argument: tuple[str, ...]
     read_assignment: tuple[str, ...]
@@ -149,7 +151,7 @@ class PyType:
 def view(definition: TypeDef, code: Code) -> PyType:
     """Decides everything about a type that templates print."""
     union = definition.kind is Kind.UNION
-    fields = tuple(_field(field, union, code) for field in definition.fields)
+    fields = tuple(_field(field, position, union, code) for position, field in enumerate(definition.fields))
     collected = union or any(field.finishing for field in fields)
     prefills = [f"o.{field.slot} = {field.prefill}" for field in fields if field.prefill is not None]
     bare = not prefills and not collected
@@ -182,7 +184,7 @@ def _room(definition: TypeDef, code: Code) -> dict[str, str]:
     }
 
 
-def _field(field: Field, union: bool, code: Code) -> PyField:
+def _field(field: Field, position: int, union: bool, code: Code) -> PyField:
     spelled = annotation(field.type) + (" | None" if field.optional else "")
     default = default_text(field)
     slot = f"_{field.name}" if union else field.name
@@ -191,9 +193,8 @@ def _field(field: Field, union: bool, code: Code) -> PyField:
     flags = {"optional": field.optional, "required": required, "own": own}
     spec = [f'"{field.name}"', str(field.id), code.described(field.type)]
     spec += [f"{flag}=True" for flag, on in flags.items() if on]
+    written = code.to_json(field, f"o.{slot}")
     read = code.from_plain(field, f'p["{field.name}"]' if required else "value")
-    lead = "lambda o: " if union else ""
-    written = code.to_plain(field, f"o.{slot}")
     return PyField(
         name=field.name,
         slot=slot,
@@ -207,7 +208,9 @@ def _field(field: Field, union: bool, code: Code) -> PyField:
         spec=tuple(fitted_call("FieldSpec", spec, indent=8)),
         checks=tuple(code.check(field, f"o.{slot}", indent=4)),
         written=written,
-        written_entry=tuple(fitted(f'"{field.name}": {lead}', written, ",", indent=4 if union else 8)),
+        written_part=tuple(fitted("", written, ",", indent=8)),
+        written_member=tuple(fitted(f'"{field.name}": lambda o: ', written, ",", indent=4)),
+        json_lead=("," if position else "{") + f'"{field.name}":',
         read=read,
         read_argument=tuple(fitted("", read, ",", indent=8)),
         read_assignment=tuple(_assignment(slot, read, union)),
@@ -289,7 +292,9 @@ def outputs(schema: Schema) -> dict[str, str]:
         "finished_structs": [type_ for type_ in composites if type_.kind == "struct" and type_.finishing],
         "torch_named": [type_ for type_ in types if type_.torch_names],
         "c10_named": [type_ for type_ in types if type_.c10_names],
-        "json_scalars": _used_scalars(composites),
+        "json_readers": _used_scalars(composites, "read"),
+        "json_writers": _used_scalars(composites, "write"),
+        "imported_composites": _as_imported([type_.name for type_ in composites]),
         "imported_types": _as_imported(names),
         "imported_names": _as_imported([*_CONSTANTS, *names]),
         "exported_names": _as_exported([*_CONSTANTS, *names, "CodecError", "Struct", "Union"]),
@@ -297,9 +302,9 @@ def outputs(schema: Schema) -> dict[str, str]:
     return {path: render(f"python/{path}.j2", **context) for path in _MODULES}
 
 
-def _used_scalars(types: list[PyType]) -> list[str]:
+def _used_scalars(types: list[PyType], verb: str) -> list[str]:
     code = " ".join(f"{field.written} {field.read}" for type_ in types for field in type_.fields)
-    return sorted({name for name in re.findall(r"\b(?:read|write)_[a-z]+", code)})
+    return sorted({*re.findall(rf"\b{verb}_[a-z]+", code)})
 
 
 def _as_imported(names: list[str]) -> list[str]:
@@ -314,10 +319,11 @@ _MODULES = (
     "__init__.py",
     "_check.py",
     "_faults.py",
-    "_json_fast.py",
+    "_json_read.py",
     "_json_reader.py",
     "_json_scalars.py",
     "_json_text.py",
+    "_json_write.py",
     "_spec.py",
     "_thrift_build.py",
     "_thrift_bytes.py",

@@ -6,6 +6,7 @@ the handwritten slow paths, which know what is wrong and where.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from .model import (
@@ -36,7 +37,13 @@ _READERS = {
     Primitive.STRING: "read_str",
     Primitive.BINARY: "read_binary",
 }
-_WRITERS = {Primitive.DOUBLE: "write_double", Primitive.BINARY: "write_binary"}
+_WRITERS = {
+    Primitive.BOOL: "write_bool",
+    Primitive.I64: "write_int",
+    Primitive.DOUBLE: "write_double",
+    Primitive.STRING: "write_str",
+    Primitive.BINARY: "write_binary",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,28 +163,28 @@ class Code:
     def _room(self, name: str) -> str:
         return ", room - 1" if name in self._nesting.deep else ""
 
-    def to_plain(self, field: Field, value: str) -> str:
-        """An expression for what the JSON encoder gets."""
-        written = self._written(field.type, value, 0)
-        if field.optional and not field.own and written != value:
-            return f"None if {value} is None else {written}"
-        return written
+    def to_json(self, field: Field, value: str) -> str:
+        """An expression for the JSON text of a value."""
+        written = self._writer(field.type).replace("@", value)
+        return f'"null" if {value} is None else {written}' if field.optional and not field.own else written
 
-    def _written(self, type_: TypeRef, value: str, level: int) -> str:
-        # Names are short here, or lines would get longer than the formatter leaves them.
-        key, item = f"k{level or ''}", f"v{level or ''}"
+    def _writer(self, type_: TypeRef) -> str:
+        """A template of the expression, in which @ stands for the value."""
         match type_:
             case PrimitiveType(primitive):
-                return f"{_WRITERS[primitive]}({value})" if primitive in _WRITERS else value
+                return f"{_WRITERS[primitive]}(@)"
             case NamedType(name, kind):
-                return f"int({value})" if kind is Kind.ENUM else f"_write_{name}({value})"
+                return "write_int(@)" if kind is Kind.ENUM else f"_write_{name}(@)"
             case ListType(inner):
-                written = self._written(inner, item, level + 1)
-                return f"[*{value}]" if written == item else f"[{written} for {item} in {value}]"
+                return f"write_list(@, {self._function(inner)})"
             case MapType(inner):
-                written = self._written(inner, item, level + 1)
-                pairs = f"{key}: {written} for {key}, {item} in {value}.items()"
-                return "{" + (f"**{value}" if written == item else pairs) + "}"
+                return f"write_map(@, {self._function(inner)})"
+
+    def _function(self, type_: TypeRef) -> str:
+        writer = self._writer(type_)
+        return (
+            writer.removesuffix("(@)") if writer.endswith("(@)") else f"lambda v: {writer.replace('@', 'v')}"
+        )
 
     def from_plain(self, field: Field, value: str) -> str:
         """An expression that reads what the JSON decoder gave, or raises."""
@@ -280,16 +287,19 @@ def _scalar(type_: TypeRef) -> str | None:
 
 
 def fitted(begin: str, expression: str, end: str, indent: int) -> list[str]:
-    """The lines of `begin expression end` as the formatter leaves them: a comprehension too long is split."""
-    line = f"{' ' * indent}{begin}{expression}{end}"
-    if len(line) <= WIDTH or expression[0] not in "[{":
-        return [line]
-    inner = [expression[1:-1]]
+    """The lines of `begin expression end` as the formatter leaves them.
+
+    What does not fit in a line is split if it is a call, list or dict as a whole, and left alone otherwise.
+    """
+    pad = " " * indent
+    opening = re.match(r"\w*[(\[{]", expression)
+    if len(f"{pad}{begin}{expression}{end}") <= WIDTH or opening is None:
+        return [f"{pad}{begin}{expression}{end}"]
+    inner = [expression[opening.end() : -1]]
     if indent + 4 + len(inner[0]) > WIDTH:
         inner = _clauses(inner[0])
-    pad = " " * indent
     return [
-        f"{pad}{begin}{expression[0]}",
+        f"{pad}{begin}{opening[0]}",
         *(f"{pad}    {line}" for line in inner),
         f"{pad}{expression[-1]}{end}",
     ]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import ItemsView
+from collections.abc import Callable, ItemsView
 from enum import IntEnum
 from functools import cache
+from json.encoder import encode_basestring_ascii
 from typing import Any, TypeVar
 
 from ._spec import KNOWN, MAX_INT, MIN_INT, found
@@ -21,16 +22,35 @@ _E = TypeVar("_E", bound=IntEnum)
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def write_double(value: float) -> float | str:
+write_str: Callable[[str], str] = encode_basestring_ascii
+write_int: Callable[[int], str] = int.__repr__  # of subclasses too
+
+
+def write_bool(value: bool) -> str:
+    """The JSON literal."""
+    return "true" if value else "false"
+
+
+def write_double(value: float) -> str:
     """The number, or the string that stands for it."""
     if math.isfinite(value):
-        return value
-    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        return float.__repr__(value)
+    return '"NaN"' if value != value else '"Infinity"' if value > 0 else '"-Infinity"'
 
 
 def write_binary(value: bytes) -> str:
     """Base64, as PyTorch does."""
-    return base64.b64encode(value).decode()
+    return f'"{base64.b64encode(value).decode()}"'
+
+
+def write_list(values: list[Any], write: Callable[[Any], str]) -> str:
+    """An array, each item by `write`."""
+    return f"[{','.join(map(write, values))}]"
+
+
+def write_map(values: dict[str, Any], write: Callable[[Any], str]) -> str:
+    """An object, each value by `write`."""
+    return f"{{{','.join([f'{write_str(key)}:{write(value)}' for key, value in values.items()])}}}"
 
 
 def read_bool(value: Any) -> bool:

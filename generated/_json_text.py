@@ -44,12 +44,17 @@ def parse_marking(text: str) -> Any:
     return _parse(_MARKING, text)
 
 
-def has_lone_surrogate(text: str, plain: Any) -> bool:
-    """Whether a JSON text has an escaped surrogate without the other half; `plain` is what it stands for."""
+def has_lone_surrogate(text: str, plain: Any = None) -> bool:
+    """Whether a JSON text has an escaped surrogate without the other half.
+
+    Args:
+        text: JSON.
+        plain: What it stands for, where that is known.
+    """
     if "\\ud" not in text and "\\uD" not in text:
         return False
     try:
-        json.dumps(plain, ensure_ascii=False).encode()
+        json.dumps(json.loads(text) if plain is None else plain, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return True
     return False

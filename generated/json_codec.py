@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from . import _json_reader
 from ._check import DEEP, check
 from ._faults import explain
-from ._json_fast import READ, WRITE
+from ._json_read import READ
 from ._json_text import REPEATED, decoded, has_lone_surrogate, parse, parse_marking
+from ._json_write import WRITE
 from ._spec import MAX_JSON_DEPTH
 from .base import CodecError, Struct, Union, collector_off
 
@@ -32,12 +33,8 @@ def to_plain(tree: Struct | Union) -> dict[str, Any]:
         >>> to_plain(Device("cuda", 1))
         {'type': 'cuda', 'index': 1}
     """
-    try:
-        check(tree, MAX_JSON_DEPTH)
-    except Exception:
-        explain(tree, MAX_JSON_DEPTH)
-    with collector_off():
-        return WRITE[tree.__class__](tree)
+    plain: dict[str, Any] = json.loads(encode(tree))
+    return plain
 
 
 def from_plain(cls: type[_T], plain: Any, *, unknown: list[str] | None = None) -> _T:
@@ -75,10 +72,14 @@ def encode(tree: Struct | Union) -> bytes:
         >>> encode(Device("cuda", 1))
         b'{"type":"cuda","index":1}'
     """
-    plain = to_plain(tree)
-    text = json.dumps(plain, separators=(",", ":"), allow_nan=False, check_circular=False)
-    if has_lone_surrogate(text, plain):
+    try:
+        check(tree, MAX_JSON_DEPTH)
+    except Exception:
         explain(tree, MAX_JSON_DEPTH)
+    with collector_off():
+        text = WRITE[tree.__class__](tree)
+        if has_lone_surrogate(text):
+            explain(tree, MAX_JSON_DEPTH)
     return text.encode("ascii")
 
 

@@ -59,11 +59,29 @@ class SymbolicFunction:
     Attributes:
         parameters: The names that PyTorch writes as `NamedArgument.name`, in order.
         by_torch: Whether PyTorch's serializer writes it. It reads the others back, but refuses to write
-        them.
+            them.
     """
 
     parameters: tuple[str, ...]
     by_torch: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FunctorchFunction:
+    """A Python function that steers functorch.
+
+    Attributes:
+        required: How many arguments it needs.
+        optional: How many more it takes.
+        results: How many results it has.
+        levels: How many levels it puts on functorch's stack. The stack belongs to the process, not to the
+            program: a program that leaves a level behind would change what is computed after it.
+    """
+
+    required: int
+    optional: int = 0
+    results: int = 1
+    levels: int = 0
 
 
 def _symbolic_functions() -> dict[str, SymbolicFunction]:
@@ -92,25 +110,23 @@ def _symbolic_functions() -> dict[str, SymbolicFunction]:
 #: Python functions over symbolic numbers, by the text PyTorch writes as target.
 SYMBOLIC_FUNCTIONS: Mapping[str, SymbolicFunction] = MappingProxyType(_symbolic_functions())
 
-#: Functions that `torch.vmap` and `torch.func.jvp` leave in a program exported for training, each with
-#: the number of levels that it puts on functorch's stack. The stack belongs to the process, not to the
-#: program: a program that leaves a level behind would change what is computed after it.
-FUNCTORCH_FUNCTIONS: Mapping[str, int] = MappingProxyType(
+#: Functions that `torch.vmap` and `torch.func.jvp` leave in a program exported for training.
+FUNCTORCH_FUNCTIONS: Mapping[str, FunctorchFunction] = MappingProxyType(
     {
-        f"torch._functorch.predispatch.{name}": levels
-        for name, levels in {
-            "lazy_load_decompositions": 0,
-            "_vmap_increment_nesting": 1,
-            "_vmap_decrement_nesting": -1,
-            "_add_batch_dim": 0,
-            "_remove_batch_dim": 0,
-            "_jvp_increment_nesting": 1,
-            "_jvp_decrement_nesting": -1,
-            "_enter_dual_level": 1,
-            "_exit_dual_level": -1,
-            "_make_dual": 0,
-            "_unpack_dual": 0,
-            "_unwrap_for_grad": 0,
+        f"torch._functorch.predispatch.{name}": function
+        for name, function in {
+            "lazy_load_decompositions": FunctorchFunction(0),
+            "_vmap_increment_nesting": FunctorchFunction(2, levels=1),
+            "_vmap_decrement_nesting": FunctorchFunction(0, levels=-1),
+            "_add_batch_dim": FunctorchFunction(3),
+            "_remove_batch_dim": FunctorchFunction(4),
+            "_jvp_increment_nesting": FunctorchFunction(0, levels=1),
+            "_jvp_decrement_nesting": FunctorchFunction(0, levels=-1),
+            "_enter_dual_level": FunctorchFunction(0, levels=1),
+            "_exit_dual_level": FunctorchFunction(1, levels=-1),
+            "_make_dual": FunctorchFunction(2, optional=1),
+            "_unpack_dual": FunctorchFunction(1, optional=1, results=2),
+            "_unwrap_for_grad": FunctorchFunction(2),
         }.items()
     }
 )

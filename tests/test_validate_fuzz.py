@@ -1,4 +1,4 @@
-"""Whatever a tree holds, validation answers with findings, and what it lets pass loads or is refused by our error."""
+"""Whatever a tree holds, validation answers with findings; what it lets pass loads, or is refused clearly."""
 
 from __future__ import annotations
 

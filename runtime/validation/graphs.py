@@ -129,15 +129,22 @@ def _call_symbolic(scope: Scope, node: types.Node, target: Target) -> None:
     parameters = SYMBOLIC_FUNCTIONS[node.target].parameters
     if len(node.inputs) != len(parameters):
         message = f"expected {len(parameters)} arguments, found {len(node.inputs)}"
-        scope.add("symbolic-call", message, ".inputs")
+        scope.add("function-call", message, ".inputs")
     results = [output.type for output in node.outputs]
     if len(results) != 1 or results[0] not in ("as_sym_int", "as_sym_bool", "as_sym_float"):
         found = ", ".join(results) or "none"
-        scope.add("symbolic-call", f"expected one symbolic number as result, found {found}", ".outputs")
+        scope.add("function-call", f"expected one symbolic number as result, found {found}", ".outputs")
 
 
 def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:
-    scope.levels += FUNCTORCH_FUNCTIONS[node.target]
+    function = FUNCTORCH_FUNCTIONS[node.target]
+    given = len(node.inputs)
+    if not function.required <= given <= function.required + function.optional:
+        scope.add("function-call", f"expected {function.required} arguments, found {given}", ".inputs")
+    if len(node.outputs) != function.results:
+        message = f"expected {function.results} results, found {len(node.outputs)}"
+        scope.add("function-call", message, ".outputs")
+    scope.levels += function.levels
     if scope.levels < 0:
         scope.add("functorch-levels", "expected a level that was opened before, found none", ".target")
         scope.levels = 0

@@ -69,7 +69,7 @@ _RULES = (
         "A node calls nothing that reaches files, processes or raw memory.",
         unsafe=True,
     ),
-    Rule("symbolic-call", "tree", "A symbolic function takes its number of arguments and gives one number."),
+    Rule("function-call", "tree", "A Python function gets and gives as many values as it is made for."),
     Rule(
         "functorch-levels", "tree", "A graph leaves no level behind on the stack of functorch.", unsafe=True
     ),

@@ -412,7 +412,7 @@ def denied_higher_order_operator(tree: Tree) -> None:
 
 
 @lie(
-    "symbolic-call",
+    "function-call",
     f"{GRAPH}.nodes[8].inputs",
     "expected 2 arguments, found 1, in node 'mul_8' (_operator.mul)",
 )
@@ -421,12 +421,34 @@ def too_few_arguments(tree: Tree) -> None:
 
 
 @lie(
-    "symbolic-call",
+    "function-call",
     f"{GRAPH}.nodes[6].outputs",
     "expected one symbolic number as result, found as_tensor, in node 'sin' (math.trunc)",
 )
 def symbolic_function_of_tensors(tree: Tree) -> None:
     node_of(tree, "sin").target = "math.trunc"
+
+
+@lie(
+    "function-call",
+    f"{GRAPH}.nodes[6].inputs",
+    "expected 2 arguments, found 1, "
+    "in node '_vmap_increment_nesting' (torch._functorch.predispatch._vmap_increment_nesting)",
+    tree="training",
+)
+def too_few_arguments_for_functorch(tree: Tree) -> None:
+    node_of(tree, "_vmap_increment_nesting").inputs.pop()
+
+
+@lie(
+    "function-call",
+    f"{GRAPH}.nodes[6].outputs",
+    "expected 1 results, found 2, "
+    "in node '_vmap_increment_nesting' (torch._functorch.predispatch._vmap_increment_nesting)",
+    tree="training",
+)
+def too_many_results_of_functorch(tree: Tree) -> None:
+    node_of(tree, "_vmap_increment_nesting").outputs.append(types.Argument.create(as_none=True))
 
 
 @lie(

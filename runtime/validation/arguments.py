@@ -17,11 +17,9 @@ MAX_DEPTH: Final = 32
 
 def check_argument(scope: Scope, argument: types.Argument) -> None:
     """Checks an argument that is used at where the scope is."""
-    _USES[argument.type](scope, argument.value)
-
-
-def _nothing(scope: Scope, value: Any) -> None:
-    pass
+    use = _USES[argument.type]
+    if use is not None:
+        use(scope, argument.value)
 
 
 def _tensor(scope: Scope, value: types.TensorArgument) -> None:
@@ -114,24 +112,25 @@ def _enum(scope: Scope, value: types.ScalarType | types.MemoryFormat | types.Lay
         scope.add("argument", f"expected a known {type(value).__name__}, found 0")
 
 
-_USES: Mapping[str, Callable[[Scope, Any], None]] = {
-    "as_none": _nothing,
+# None: nothing to check.
+_USES: Mapping[str, Callable[[Scope, Any], None] | None] = {
+    "as_none": None,
     "as_tensor": _tensor,
     "as_tensors": _tensors,
-    "as_int": _nothing,
-    "as_ints": _nothing,
-    "as_float": _nothing,
-    "as_floats": _nothing,
-    "as_string": _nothing,
-    "as_strings": _nothing,
+    "as_int": None,
+    "as_ints": None,
+    "as_float": None,
+    "as_floats": None,
+    "as_string": None,
+    "as_strings": None,
     "as_sym_int": _symbolic("sym_int"),
     "as_sym_ints": _symbolics("sym_int"),
     "as_scalar_type": _enum,
     "as_memory_format": _enum,
     "as_layout": _enum,
     "as_device": _device,
-    "as_bool": _nothing,
-    "as_bools": _nothing,
+    "as_bool": None,
+    "as_bools": None,
     "as_sym_bool": _symbolic("sym_bool"),
     "as_sym_bools": _symbolics("sym_bool"),
     "as_graph": _graph,
@@ -141,11 +140,11 @@ _USES: Mapping[str, Callable[[Scope, Any], None]] = {
     "as_sym_float": _symbolic("sym_float"),
     "as_sym_floats": _symbolics("sym_float"),
     "as_optional_tensor": _optional_tensor,
-    "as_complex": _nothing,
+    "as_complex": None,
     "as_nested_tensors": _nested_tensors,
-    "as_int_lists": _nothing,
+    "as_int_lists": None,
     "as_string_to_argument": _dictionary,
-    "as_float_lists": _nothing,
+    "as_float_lists": None,
 }
 
 

@@ -119,8 +119,9 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
 
 
 def _call_operator(scope: Scope, node: types.Node, target: Target) -> None:
-    names = [named.name for named in node.inputs]
-    if len(set(names)) != len(names) or "" in names:
+    distinct = {named.name for named in node.inputs}
+    if len(distinct) != len(node.inputs) or "" in distinct:
+        names = [named.name for named in node.inputs]
         repeated = next(name for name in names if not name or names.count(name) > 1)
         scope.add("argument-name", f"expected distinct argument names, found {repeated[:80]!r}", ".inputs")
 

@@ -156,7 +156,7 @@ class Scope:
         """
         if not own:
             self.take(name)
-        self.check_name(name)
+            self.check_name(name)
         if name not in getattr(self.graph, KINDS[kind]):
             self.add("missing-value", f"expected {name[:80]!r} in {KINDS[kind]}, found nothing")
         self.kinds[name] = kind

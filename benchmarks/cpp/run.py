@@ -1,4 +1,4 @@
-"""Decoding a program in C++: the generated header beside Apache's generated code, and nlohmann with torch's types.
+"""Decoding a program in C++: the generated header, Apache's generated code, and nlohmann with torch's types.
 
     python benchmarks/cpp/run.py [--rounds N] [--layers 12 48]
 
@@ -76,18 +76,16 @@ def main() -> None:
     for layers in arguments.layers:
         compact, json = program_files(layers)
         command = [program, str(arguments.rounds), compact, json]
-        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")
-        rows = [line.split() for line in lines if line]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        rows = [line.split() for line in output.splitlines()]
         if len({nodes for *_, nodes in rows}) != 1:
             raise SystemExit(f"the decoders disagree about the number of nodes: {rows}")
         ours = float(rows[0][1])
         for name, milliseconds, peak, allocations, nodes in rows:
             size = (json if name == "nlohmann" else compact).stat().st_size
             what = f"{layers} layers, {nodes} nodes, {size / 1000:.0f} KB"
-            ratio = float(milliseconds) / ours
-            print(
-                f"| {what} | {name} | {milliseconds} | {ratio:.1f}x | {int(peak) / size:.2f} | {allocations} |"
-            )
+            ratio, heap = float(milliseconds) / ours, int(peak) / size
+            print(f"| {what} | {name} | {milliseconds} | {ratio:.1f}x | {heap:.2f} | {allocations} |")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ class CompactReader {
   [[noreturn]] void fail(std::string reason) const { throw Error(std::move(reason), offset()); }
 
   void enter_struct() {
-    if (++depth_ > max_depth) fail("more than 64 structs and unions lie inside each other");
+    if (++depth_ > max_depth) refuse_depth();
   }
   void leave_struct() noexcept { --depth_; }
 
@@ -39,11 +39,11 @@ class CompactReader {
     if (byte == 0) return false;
     const int delta = byte >> 4;
     if (delta != 0) {
-      if (field.id > INT16_MAX - delta) fail_before(1, "the field id is over 32767");
+      if (field.id > INT16_MAX - delta) refuse_delta();
       field.id = static_cast<std::int16_t>(field.id + delta);
     } else {
       const std::int32_t id = read_i32();
-      if (id < INT16_MIN || id > INT16_MAX) fail("the field id " + std::to_string(id) + " is over 16 bits");
+      if (id < INT16_MIN || id > INT16_MAX) refuse_id(id);
       field.id = static_cast<std::int16_t>(id);
     }
     const std::uint8_t type = byte & 15;
@@ -77,9 +77,7 @@ class CompactReader {
 
   std::string_view read_text() {
     const std::string_view text = take_text();
-    if (const std::size_t valid = valid_utf8_prefix(text); valid != text.size()) {
-      throw Error("the text is not valid UTF-8", offset() - text.size() + valid);
-    }
+    if (const std::size_t valid = valid_utf8_prefix(text); valid != text.size()) refuse_text(text.size() - valid);
     return text;
   }
 
@@ -103,11 +101,11 @@ class CompactReader {
 
  private:
   Wire wire_of(std::uint8_t type) const {
-    constexpr Wire wires[16] = {Wire::stop, Wire::boolean, Wire::boolean, Wire::i8,  Wire::i16, Wire::i32,
+    static constexpr Wire wires[16] = {Wire::stop, Wire::boolean, Wire::boolean, Wire::i8,  Wire::i16, Wire::i32,
                                 Wire::i64,  Wire::f64,     Wire::text,    Wire::list, Wire::set, Wire::map,
                                 Wire::structure, Wire::uuid, Wire::stop,  Wire::stop};
     const Wire wire = wires[type];
-    if (wire == Wire::stop) fail_before(1, "the type number " + std::to_string(type) + " has no meaning in TCompact");
+    if (wire == Wire::stop) refuse_type(type);
     return wire;
   }
 
@@ -118,9 +116,7 @@ class CompactReader {
 
   std::string_view take_text() {
     const auto size = read_varint<std::uint32_t>();
-    if (size > remaining()) {
-      fail("a text of " + std::to_string(size) + " bytes, with " + std::to_string(remaining()) + " bytes left");
-    }
+    if (size > remaining()) refuse_size(size);
     const std::string_view text(reinterpret_cast<const char*>(at_), size);
     at_ += size;
     return text;
@@ -201,6 +197,26 @@ class CompactReader {
 
   void check_skipped(int depth) const {
     if (depth > max_depth) fail("more than 64 levels lie inside each other in an unknown field");
+  }
+
+  // Apart from the code that finds the fault, so that this stays short and is inlined.
+
+  [[noreturn]] void refuse_type(std::uint8_t type) const {
+    fail_before(1, "the type number " + std::to_string(type) + " has no meaning in TCompact");
+  }
+
+  [[noreturn]] void refuse_size(std::uint32_t size) const {
+    fail("a text of " + std::to_string(size) + " bytes, with " + std::to_string(remaining()) + " bytes left");
+  }
+
+  [[noreturn]] void refuse_text(std::size_t back) const { fail_before(back, "the text is not valid UTF-8"); }
+
+  [[noreturn]] void refuse_delta() const { fail_before(1, "the field id is over 32767"); }
+
+  [[noreturn]] void refuse_depth() const { fail("more than 64 structs and unions lie inside each other"); }
+
+  [[noreturn]] void refuse_id(std::int32_t id) const {
+    fail("the field id " + std::to_string(id) + " is over 16 bits");
   }
 
   [[noreturn]] void fail_before(std::size_t back, std::string reason) const {

@@ -97,7 +97,7 @@ class Decoder {
       const bool known = Traits<T>::with_field(out, field.id, [&](auto& slot, auto position) {
         constexpr std::uint64_t bit = std::uint64_t{1} << position();
         within_field<T>(position(), [&] {
-          if ((seen & bit) != 0) reader_.fail("the field is there twice");
+          if ((seen & bit) != 0) refuse_twice();
           seen |= bit;
           read_field(field, slot);
         });
@@ -114,7 +114,7 @@ class Decoder {
   template <class T>
   void read_union(T& out) {
     FieldHeader field;
-    if (!reader_.next_field(field)) reader_.fail("the union " + std::string(Traits<T>::name) + " has no member");
+    if (!reader_.next_field(field)) refuse_union(Traits<T>::name, "no member");
     const bool known = Traits<T>::with_member(field.id, [&](auto position) {
       within_field<T>(position(), [&] { read_field(field, out.variant().template emplace<position() + 1>()); });
     });
@@ -122,7 +122,7 @@ class Decoder {
       reader_.skip(field);
       out.variant().template emplace<0>(Unknown{field.id});
     }
-    if (reader_.next_field(field)) reader_.fail("the union " + std::string(Traits<T>::name) + " has two members");
+    if (reader_.next_field(field)) refuse_union(Traits<T>::name, "two members");
   }
 
   // Values.
@@ -199,18 +199,25 @@ class Decoder {
   // Faults.
 
   void expect(Wire found, Wire wanted) const {
-    if (found != wanted) {
-      reader_.fail("expected " + std::string(wire_name(wanted)) + ", found " + std::string(wire_name(found)));
-    }
+    if (found != wanted) refuse_wire(found, wanted);
+  }
+  [[noreturn]] void refuse_wire(Wire found, Wire wanted) const {
+    reader_.fail("expected " + std::string(wire_name(wanted)) + ", found " + std::string(wire_name(found)));
   }
 
   /// Before anything is allocated for it.
   void check_size(const char* what, std::uint32_t size, std::size_t item_size) const {
-    if (size > reader_.remaining() / item_size) {
-      reader_.fail("a " + std::string(what) + " of " + std::to_string(size) + " items, with " +
-                   std::to_string(reader_.remaining()) + " bytes left");
-    }
+    if (size > reader_.remaining() / item_size) refuse_size(what, size);
   }
+  [[noreturn]] void refuse_size(const char* what, std::uint32_t size) const {
+    reader_.fail("a " + std::string(what) + " of " + std::to_string(size) + " items, with " +
+                 std::to_string(reader_.remaining()) + " bytes left");
+  }
+
+  [[noreturn]] void refuse_union(std::string_view name, const char* what) const {
+    reader_.fail("the union " + std::string(name) + " has " + what);
+  }
+  [[noreturn]] void refuse_twice() const { reader_.fail("the field is there twice"); }
 
   /// Runs a step that knows no offsets, and gives its error one.
   template <class F>

@@ -1,0 +1,62 @@
+"""The blocks of docs/cpp.md, in order: Python runs, C++ is compiled, commands print what is shown."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from .helpers.cpp import ROOT
+
+PAGE = ROOT / "docs" / "cpp.md"
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+def _blocks() -> list[Block]:
+    return [
+        Block(*found)
+        for found in re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    ]
+
+
+def test_every_block_of_the_page_runs_as_shown(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    output = ""
+    ran = {"python": 0, "cpp": 0, "sh": 0, "text": 0}
+    for language, text in _blocks():
+        ran[language] += 1
+        if language == "cpp":
+            name = re.match(r"// (\w+\.cpp)\n", text)
+            assert name, text
+            (tmp_path / name[1]).write_text(text)
+        elif language == "text":
+            # The example of a message is not what a command prints; the museum has its kind.
+            if "(at byte " not in text:
+                assert output == text
+        else:
+            command = [sys.executable, "-c", text] if language == "python" else ["bash", "-ec", text]
+            done = subprocess.run(
+                command,
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                check=False,
+                env={"PATH": path, "HOME": str(tmp_path)},
+            )
+            assert done.returncode == 0, f"{text}\n{done.stderr[-4000:]}"
+            output = done.stdout
+    assert all(ran.values())
+
+
+def test_the_sizes_that_the_page_names_are_those_of_the_header() -> None:
+    text = PAGE.read_text()
+    arena = (ROOT / "runtime" / "include" / "pt2wire" / "document.h").read_text()
+    assert "16 times its bytes, and 1 MiB" in text
+    assert "expansion = 16;" in arena
+    assert "allowance = 1 << 20;" in arena

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-
-from thrift.protocol.TCompactProtocol import TCompactProtocol
-from thrift.protocol.TProtocol import TProtocolException
-from thrift.Thrift import TType
-from thrift.transport.TTransport import TMemoryBuffer, TTransportException
 
 from .errors import DeserializeError, SerializeError
 from .generated import CodecError, Struct, Union, json_codec, thrift_codec
@@ -23,6 +17,7 @@ from .generated.types import (
     SchemaVersion,
     Writer,
 )
+from .peeking import peek_json, peek_thrift
 
 if TYPE_CHECKING:
     import torch
@@ -218,7 +213,7 @@ def decode_program(
     try:
         tree, dropped = decode(codec, ExportedProgram, data, path)
     except DeserializeError as error:
-        version = _peek_version(codec, data)
+        version = (peek_json if codec == json_codec else peek_thrift)(bytes(data))
         if version is not None:
             check_version(version, path)
             if _is_newer(version):
@@ -306,50 +301,3 @@ def _is_newer(version: SchemaVersion) -> bool:
 
 def _text(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
-
-
-def _peek_version(codec: Codec, data: Encoded) -> SchemaVersion | None:
-    """The version of a program that cannot be decoded, if that much can be made out: for messages only."""
-    try:
-        major, minor = _peek_json(data) if codec == json_codec else _peek_thrift(data)
-    except (
-        ValueError,
-        TypeError,
-        LookupError,
-        EOFError,
-        RecursionError,
-        TProtocolException,
-        TTransportException,
-    ):
-        return None
-    return SchemaVersion(major=int(major), minor=int(minor))
-
-
-def _peek_json(data: Encoded) -> tuple[int, int]:
-    version = json.loads(bytes(data))["schema_version"]
-    return version["major"], version["minor"]
-
-
-def _peek_thrift(data: Encoded) -> tuple[int, int]:
-    protocol = TCompactProtocol(TMemoryBuffer(bytes(data)))
-    _skip_to(protocol, ExportedProgram.FIELD_IDS["schema_version"])
-    _skip_to(protocol, SchemaVersion.FIELD_IDS["major"])
-    major = protocol.readI64()
-    protocol.readFieldEnd()
-    _, _, field_id = protocol.readFieldBegin()
-    if field_id != SchemaVersion.FIELD_IDS["minor"]:
-        raise LookupError("no minor version")
-    return major, protocol.readI64()
-
-
-def _skip_to(protocol: TCompactProtocol, wanted: int) -> None:
-    """Enter a struct and stop in front of the value of one field."""
-    protocol.readStructBegin()
-    while True:
-        _, kind, field_id = protocol.readFieldBegin()
-        if kind == TType.STOP:
-            raise LookupError("no version")
-        if field_id == wanted:
-            return
-        protocol.skip(kind)
-        protocol.readFieldEnd()

@@ -89,6 +89,18 @@ def test_every_record_reads_as_pytorch_reads_it() -> None:
         assert bytes(reader.record(name)) == oracle.get_record(name)
 
 
+def test_records_whose_crc_was_never_computed_are_read() -> None:
+    file = io.BytesIO()
+    writer = torch._C.PyTorchFileWriter(file, False)
+    for name, content in (("archive_format", b"pt2"), ("models/model.json", b"{}")):
+        writer.write_record(name, content, len(content))
+    writer.write_end_of_file()
+    reader = ArchiveReader(io.BytesIO(file.getvalue()))
+    assert reader.entries["models/model.json"].crc32 == 0
+    reader.verify()
+    assert bytes(reader.record("models/model.json")) == b"{}"
+
+
 def test_entries_for_folders_are_skipped() -> None:
     file = io.BytesIO(small_zip())
     with zipfile.ZipFile(file, "a") as archive:

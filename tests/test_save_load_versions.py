@@ -10,6 +10,8 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pt2wire import DeserializeError, SerializeError
 from pt2wire.generated import REVISION, SCHEMA_VERSION
 
@@ -36,6 +38,16 @@ def thrift_of(major: int, minor: int, added: bytes = b"") -> bytes:
     data = pt2wire.to_thrift(tree)
     assert data[-1] == 0  # the end of the struct
     return data[:-1] + added + b"\x00"
+
+
+@pytest.mark.parametrize(
+    "version", [None, 8, {}, {"major": "8", "minor": 20}, {"major": {}, "minor": 1}, {"major": 8}]
+)
+def test_a_version_that_is_none_is_our_error(version: Any) -> None:
+    plain = plain_program()
+    plain["schema_version"] = version
+    with pytest.raises(DeserializeError, match="schema_version"):
+        pt2wire.from_json(json.dumps(plain))
 
 
 # A field whose id is 5 more than the last one's (guards_code, 90), of type i64.
@@ -135,6 +147,33 @@ def test_own_fields_of_a_newer_revision_are_dropped() -> None:
 
     with pytest.warns(UserWarning, match="the first is shiny"):
         pt2wire.from_json(json_of(MAJOR, MINOR, change))
+
+
+@settings(max_examples=300, deadline=2000)
+@given(st.data())
+def test_looking_for_the_version_of_damaged_thrift_never_fails_or_hangs(data: st.DataObject) -> None:
+    damaged = bytearray(thrift_of(9, 0))
+    for _ in range(data.draw(st.integers(1, 5))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with pytest.raises(DeserializeError):
+        pt2wire.from_thrift(bytes(damaged))
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        # Field 10 is a list of 100,000 lists, each of 2**31 - 1 elements that take no byte.
+        bytes.fromhex("a9f9a08d06") + bytes.fromhex("f0ffffffff07") * 100_000,
+        # It is a number of a million bytes.
+        b"\xa6" + b"\xff" * 1_000_000,
+        # It is nested deeper than Python goes.
+        b"\xac" + b"\x1c" * 1_000_000,
+    ],
+    ids=["lists of nothing", "endless number", "deep"],
+)
+def test_looking_for_the_version_takes_no_time(hostile: bytes) -> None:
+    with pytest.raises(DeserializeError):
+        pt2wire.from_thrift(hostile)
 
 
 # The same in archives.

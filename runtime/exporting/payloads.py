@@ -87,6 +87,7 @@ def _export(
     owners: dict[Hashable, tuple[str, str | None]] = {}  # storage -> first tensor in it, and its payload here
     for fqn, weight in weights:
         owners.setdefault(_storage_key(weight), (fqn, None))
+    symbols = Symbols()
     for fqn, tensor in tensors.items():
         _check_supported(fqn, tensor)
         path_name = records.add(tensor, folder, prefix)
@@ -97,7 +98,7 @@ def _export(
                 path_name=path_name,
                 is_param=isinstance(tensor, torch.nn.Parameter),
                 use_pickle=False,
-                tensor_meta=export_tensor_meta(tensor, Symbols()),
+                tensor_meta=export_tensor_meta(tensor, symbols),
                 alias_of=owner if shares_elsewhere else None,
             )
             check_payload(config[fqn], tensor.untyped_storage().nbytes(), fqn)

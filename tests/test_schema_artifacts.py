@@ -15,9 +15,19 @@ from pt2wire.codegen.model import Kind, NamedType
 from pt2wire.generated import types
 
 from .helpers import cpp
-from .helpers.artifacts import ARTIFACTS, COMMAND, FORMS, FUTURES, compendium_files, current, folder
+from .helpers.artifacts import (
+    ARTIFACTS,
+    FORMS,
+    FUTURES,
+    check_older,
+    compendium_files,
+    complaint,
+    current,
+    decoded,
+    folder,
+)
 from .helpers.compendium import all_of, documents, met
-from .helpers.schema_edits import Bindings, free_id, next_minor
+from .helpers.schema_edits import free_id, next_minor
 
 HEAD = current()
 HERE = folder(HEAD.schema)
@@ -27,29 +37,20 @@ READERS: dict[str, Callable[..., Any]] = {".json": pt2wire.from_json, ".compact"
 NEXT = next_minor(HEAD.schema)
 
 
-def decoded(path: Path, bound: Bindings = HEAD) -> Any:
-    return bound.codec(FORMS[path.suffix]).decode(getattr(bound.types, path.stem), path.read_bytes())
-
-
 def test_the_current_version_and_revision_has_its_files() -> None:
-    numbers = f"version {HEAD.schema.version}, revision {HEAD.schema.revision}"
-    assert STORED, f"there are no stored artifacts of {numbers}. Make and commit them: {COMMAND}"
-    stored = {path.name: path.read_bytes() for path in STORED}
-    assert stored == compendium_files(HEAD), (
-        f"the artifacts of {numbers} differ. Unless this breaks: {COMMAND}"
-    )
+    assert (problem := complaint(HEAD.schema, compendium_files(HEAD))) is None, problem
     futures = {path.name for path in (HERE / "future").iterdir()}
     assert futures == {name + suffix for name in FUTURES for suffix in FORMS}
 
 
 def test_they_hold_every_type_union_member_and_enum_value() -> None:
-    trees = [decoded(path) for path in STORED if path.suffix == ".compact"]
+    trees = [decoded(path, HEAD) for path in STORED if path.suffix == ".compact"]
     assert all_of(HEAD.schema) - {name for tree in trees for name in met(HEAD.schema, tree)} == set()
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.name)
 def test_head_reads_each_equal_and_rewrites_it_byte_for_byte(path: Path) -> None:
-    tree = decoded(path)
+    tree = decoded(path, HEAD)
     assert tree == documents(HEAD.schema, types)[path.stem]
     assert HEAD.codec(FORMS[path.suffix]).encode(tree) == path.read_bytes()
 
@@ -58,26 +59,6 @@ def test_head_reads_each_equal_and_rewrites_it_byte_for_byte(path: Path) -> None
 @pytest.mark.parametrize("path", OLDER, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_head_reads_what_an_older_version_wrote(path: Path) -> None:
     check_older(path, HEAD)
-
-
-def check_older(path: Path, bound: Bindings) -> None:
-    """A file of an older version says the same to newer bindings; what came since has its default."""
-    tree = decoded(path, bound)
-    codec = bound.codec(FORMS[path.suffix])
-    assert codec.decode(type(tree), codec.encode(tree)) == tree
-    if path.suffix == ".json":
-        assert contains(codec.to_plain(tree), json.loads(path.read_bytes()))
-    else:
-        assert tree == decoded(path.with_suffix(".json"), bound)
-
-
-def contains(newer: Any, older: Any) -> bool:
-    """Whether everything that stands in the older JSON stands in the newer."""
-    if isinstance(older, dict):
-        return all(key in newer and contains(newer[key], value) for key, value in older.items())
-    if isinstance(older, list):
-        return len(newer) == len(older) and all(map(contains, newer, older))
-    return bool(newer == older)
 
 
 def test_pytorch_reads_the_json_and_writes_the_same() -> None:
@@ -94,7 +75,7 @@ def test_pytorch_reads_the_json_and_writes_the_same() -> None:
 def test_the_cpp_header_reads_the_thrift_files_as_python_does() -> None:
     paths = [path for path in STORED if path.suffix == ".compact"]
     outcomes = cpp.answers(cpp.dumper(), [(path.stem, path.read_bytes()) for path in paths])
-    dumps = [cpp.dump(decoded(path), NamedType(path.stem, Kind.STRUCT)) for path in paths]
+    dumps = [cpp.dump(decoded(path, HEAD), NamedType(path.stem, Kind.STRUCT)) for path in paths]
     assert [outcome.text.decode() for outcome in outcomes] == dumps
 
 
@@ -102,32 +83,29 @@ def test_the_cpp_header_reads_the_thrift_files_as_python_does() -> None:
 SKIPPED = {
     "new-field": {
         ".json": "graph_module.graph.nodes[0].remark",
-        ".compact": f"graph_module.graph.nodes[0]['#{free_id(HEAD.schema, 'Node')}']",
+        ".compact": f"graph_module.graph.nodes[0].#{free_id(HEAD.schema, 'Node')}",
     },
     "new-own-field": {
         ".json": "remark",
-        ".compact": f"['#{free_id(HEAD.schema, 'ExportedProgram', own=True)}']",
+        ".compact": f"#{free_id(HEAD.schema, 'ExportedProgram', own=True)}",
     },
 }
 _ARG = "program:graph_module.graph.nodes[0].inputs[0].arg"
-_HERE = f"in format {HEAD.schema.version}, revision {HEAD.schema.revision}; something newer wrote this"
-_UPGRADE = f"The file has format {NEXT}, this is {HEAD.schema.version}: upgrade pt2wire"
-_SCALAR = f"ScalarType has no value {max(types.ScalarType) + 1} {_HERE}"
-_MEMBER = free_id(HEAD.schema, "Argument")
+_HERE = f"in format {HEAD.schema.version}, revision {HEAD.schema.revision}; "
+_UPGRADE = f". The file has format {NEXT}, this is {HEAD.schema.version}: upgrade pt2wire"
+_MEMBER, _VALUE = free_id(HEAD.schema, "Argument"), max(types.ScalarType) + 1
+_MAJOR = (
+    f"program:schema_version: expected format {HEAD.schema.oldest_version} to {HEAD.schema.version}, ",
+    f"found {HEAD.schema.version.major + 1}.0. Upgrade pt2wire",
+)
+#: How the message begins and ends; between, Thrift's says at which byte.
 REFUSED = {
-    "new-union-member.json": f"{_ARG}: Argument has no member 'as_sizes' {_HERE}. {_UPGRADE}",
-    "new-union-member.compact": (
-        f"{_ARG}: Argument has no member {_MEMBER} {_HERE}, at byte 23 of 86. {_UPGRADE}"
-    ),
-    "new-enum-value.json": f"{_ARG}.as_scalar_type: {_SCALAR}. {_UPGRADE}",
-    "new-enum-value.compact": f"{_ARG}.as_scalar_type: {_SCALAR}, at byte 26 of 82. {_UPGRADE}",
-    **{
-        f"newer-major{suffix}": (
-            f"program:schema_version: expected format {HEAD.schema.oldest_version} to {HEAD.schema.version}, "
-            f"found {HEAD.schema.version.major + 1}.0. Upgrade pt2wire"
-        )
-        for suffix in FORMS
-    },
+    "new-union-member.json": (f"{_ARG}: Argument has no member 'as_sizes' {_HERE}", _UPGRADE),
+    "new-union-member.compact": (f"{_ARG}: Argument has no member {_MEMBER} {_HERE}", _UPGRADE),
+    "new-enum-value.json": (f"{_ARG}.as_scalar_type: ScalarType has no value {_VALUE} {_HERE}", _UPGRADE),
+    "new-enum-value.compact": (f"{_ARG}.as_scalar_type: ScalarType has no value {_VALUE} {_HERE}", _UPGRADE),
+    "newer-major.json": _MAJOR,
+    "newer-major.compact": _MAJOR,
 }
 
 
@@ -149,7 +127,12 @@ def test_what_cannot_be_skipped_is_refused_by_name(name: str) -> None:
     path = HERE / "future" / name
     with pytest.raises(pt2wire.DeserializeError) as raised:
         READERS[path.suffix](path.read_bytes())
-    assert str(raised.value) == REFUSED[name]
+    start, end = REFUSED[name]
+    assert str(raised.value).startswith(start)
+    assert str(raised.value).endswith(end)
+    assert (", at byte " in str(raised.value)) is (
+        path.suffix == ".compact" and name != "newer-major.compact"
+    )
 
 
 @pytest.mark.parametrize("name", SKIPPED)

@@ -8,6 +8,7 @@ encodings, and in `future/` files of schemas yet to come, one per kind of change
 from __future__ import annotations
 
 import importlib
+import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -74,35 +75,35 @@ def add_own_field(edit: Edit) -> Edit:
     return edit.append("ExportedProgram", f"remark: {{{entry}}}")
 
 
-def _use_field(program: Any, schema: Schema, types: Any) -> None:
+def use_field(program: Any, schema: Schema, types: Any) -> None:
     program.graph_module.graph.nodes[0].remark = "from the future"
 
 
-def _use_member(program: Any, schema: Schema, types: Any) -> None:
+def use_member(program: Any, schema: Schema, types: Any) -> None:
     argument = types.Argument.create(as_sizes=[types.SymInt.create(as_int=7)])
     program.graph_module.graph.nodes[0].inputs[0].arg = argument
 
 
-def _use_value(program: Any, schema: Schema, types: Any) -> None:
+def use_value(program: Any, schema: Schema, types: Any) -> None:
     argument = types.Argument.create(as_scalar_type=types.ScalarType.INT4)
     program.graph_module.graph.nodes[0].inputs[0].arg = argument
 
 
-def _use_own_field(program: Any, schema: Schema, types: Any) -> None:
+def use_own_field(program: Any, schema: Schema, types: Any) -> None:
     program.remark = "from the future"
     program.writer = types.Writer("pt2wire", "9.9", schema.revision)
 
 
-def _use_nothing(program: Any, schema: Schema, types: Any) -> None:
+def use_nothing(program: Any, schema: Schema, types: Any) -> None:
     """What a newer major version holds does not matter: readers go by its number."""
 
 
 FUTURES = {
-    "new-field": Future(lambda edit: add_field(edit.minor()), _use_field),
-    "new-union-member": Future(lambda edit: add_member(edit.minor()), _use_member),
-    "new-enum-value": Future(lambda edit: add_value(edit.minor()), _use_value),
-    "new-own-field": Future(lambda edit: add_own_field(edit.revision()), _use_own_field),
-    "newer-major": Future(lambda edit: edit.major().remove("ExportedProgram", "verifiers"), _use_nothing),
+    "new-field": Future(lambda edit: add_field(edit.minor()), use_field),
+    "new-union-member": Future(lambda edit: add_member(edit.minor()), use_member),
+    "new-enum-value": Future(lambda edit: add_value(edit.minor()), use_value),
+    "new-own-field": Future(lambda edit: add_own_field(edit.revision()), use_own_field),
+    "newer-major": Future(lambda edit: edit.major().remove("ExportedProgram", "verifiers"), use_nothing),
 }
 
 
@@ -133,6 +134,43 @@ def future_files(name: str) -> dict[str, bytes]:
         program = small_program(bound.schema, bound.types)
         FUTURES[name].use(program, bound.schema, bound.types)
         return {f"{name}{suffix}": bound.codec(module).encode(program) for suffix, module in FORMS.items()}
+
+
+def complaint(schema: Schema, files: dict[str, bytes]) -> str | None:
+    """What is wrong with the stored artifacts of a version and revision, and the command that mends it."""
+    numbers = f"version {schema.version}, revision {schema.revision}"
+    stored = {path.name: path.read_bytes() for path in folder(schema).glob("*.*")}
+    if not stored:
+        return f"There are no stored artifacts of {numbers}. Make and commit them: {COMMAND}"
+    if stored != files:
+        return (
+            f"The stored artifacts of {numbers} differ from what is written now. If that is meant: {COMMAND}"
+        )
+    return None
+
+
+def check_older(path: Path, bound: Bindings) -> None:
+    """A file of an older version says the same to newer bindings; what came since has its default."""
+    tree, codec = decoded(path, bound), bound.codec(FORMS[path.suffix])
+    assert codec.decode(type(tree), codec.encode(tree)) == tree
+    if path.suffix == ".json":
+        assert _contains(codec.to_plain(tree), json.loads(path.read_bytes()))
+    else:
+        assert tree == decoded(path.with_suffix(".json"), bound)
+
+
+def decoded(path: Path, bound: Bindings) -> Any:
+    """The tree in a stored file of a compendium."""
+    return bound.codec(FORMS[path.suffix]).decode(getattr(bound.types, path.stem), path.read_bytes())
+
+
+def _contains(newer: Any, older: Any) -> bool:
+    """Whether everything that stands in the older JSON stands in the newer."""
+    if isinstance(older, dict):
+        return all(key in newer and _contains(newer[key], value) for key, value in older.items())
+    if isinstance(older, list):
+        return len(newer) == len(older) and all(map(_contains, newer, older))
+    return bool(newer == older)
 
 
 def current() -> Bindings:

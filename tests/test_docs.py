@@ -1,0 +1,137 @@
+"""What the documentation shows is what happens: each block of a page is run, in order, in one folder.
+
+python      runs; blocks of a page share their names
+output      is what the block before it printed
+console     commands after `$ `, and what they print
+cpp         is compiled with g++ and run on model.pt2
+text        is no program
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import inspect
+import io
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("README.md", "CHANGELOG.md", "docs/format.md", "docs/architecture.md", "benchmarks/README.md")
+# Pages that need files of their own beside them, and what runs their blocks.
+TESTED_ELSEWHERE = {"docs/schema.md": "test_schema_docs.py", "docs/cpp.md": "test_cpp_docs.py"}
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Installing takes minutes, and the targets run this test: they are asked what they would do.
+_DRY_RUNS = (
+    (re.compile(r"^make (\w[\w-]*)$"), r"make --dry-run \1"),
+    (re.compile(r"^pip install \.$"), "pip install --quiet --dry-run --no-deps --no-build-isolation ."),
+)
+
+
+class Page:
+    """The blocks of one page, run in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.printed = ""
+
+    def python(self, text: str) -> None:
+        printed = io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(printed):
+            exec(compile(text, "<page>", "exec"), self.names)
+        self.printed = printed.getvalue()
+
+    def output(self, text: str) -> None:
+        assert self.printed == text
+
+    def console(self, text: str) -> None:
+        for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            folder = self.folder
+            for pattern, replacement in _DRY_RUNS:
+                if pattern.match(command):
+                    command, folder, expected = pattern.sub(replacement, command), ROOT, ""
+            done = subprocess.run(
+                ["bash", "-c", f'PATH="{Path(sys.executable).parent}:$PATH"; {command}'],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=600,
+            )
+            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+            assert folder == ROOT or done.stdout == expected, command
+
+    def cpp(self, text: str) -> None:
+        (self.folder / "page.cpp").write_text(text)
+        includes = [f"-I{ROOT / part / 'include'}" for part in ("generated", "runtime")]
+        strict = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
+        zlib = ["-DPT2WIRE_WITH_ZLIB=1", "-lz"]
+        command = ["g++", *strict, *includes, "page.cpp", "-o", "page", *zlib]
+        subprocess.run(command, cwd=self.folder, check=True, timeout=600)
+        done = subprocess.run(
+            ["./page", "model.pt2"], cwd=self.folder, capture_output=True, text=True, check=True
+        )
+        self.printed = done.stdout
+
+    def text(self, text: str) -> None:
+        pass
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_of_a_page_is_true(name: str, tmp_path: Path) -> None:
+    for part in ("schema.json", "schema.yaml"):
+        shutil.copy(ROOT / "generated" / part, tmp_path)
+    page = Page(tmp_path)
+    for language, text in _BLOCK.findall((ROOT / name).read_text()):
+        run = getattr(page, language, None)
+        assert run is not None, f"a block of {language!r} cannot be run: say in this test how"
+        run(text)
+
+
+def test_every_page_is_tested() -> None:
+    pages = {str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))}
+    assert pages <= {*PAGES, *TESTED_ELSEWHERE}
+    for page, test in TESTED_ELSEWHERE.items():
+        assert page in pages
+        assert (ROOT / "tests" / test).exists()
+
+
+def test_links_of_pages_lead_somewhere() -> None:
+    for page in (ROOT / name for name in (*PAGES, *TESTED_ELSEWHERE)):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def _modules() -> list[str]:
+    return sorted(
+        module.name
+        for module in pkgutil.walk_packages(pt2wire.__path__, "pt2wire.")
+        if not module.name.endswith("__main__")
+    )
+
+
+@pytest.mark.parametrize("name", ["pt2wire", *_modules()])
+def test_examples_in_docstrings(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    failed, _ = doctest.testmod(importlib.import_module(name))
+    assert failed == 0
+
+
+def test_public_functions_have_an_example() -> None:
+    missing = [
+        name
+        for name in pt2wire.__all__
+        if inspect.isfunction(thing := getattr(pt2wire, name)) and ">>>" not in (thing.__doc__ or "")
+    ]
+    assert missing == []

@@ -143,8 +143,9 @@ def _differences(left: Any, right: Any, path: str) -> Iterator[str]:
     elif isinstance(left, dict):
         if list(left) != list(right):
             yield path
-        for key in left.keys() & right.keys():
-            yield from _differences(left[key], right[key], f"{path}[{key!r}]")
+        for key in left:
+            if key in right:
+                yield from _differences(left[key], right[key], f"{path}[{key!r}]")
     elif isinstance(left, Union):
         if left.type != right.type:
             yield path

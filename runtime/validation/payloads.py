@@ -46,7 +46,7 @@ def validate_payloads(
             check_one_dtype(config, field)
         except DeserializeError as error:
             findings.add("payload-record", field, error.message)
-    for fqn in weights.config.keys() & constants.config.keys():
+    for fqn in sorted(weights.config.keys() & constants.config.keys()):
         findings.add("payload-record", f"constants[{fqn[:80]!r}]", "expected a name that no weight has")
     _check_signature(tree, weights, constants, findings)
     for name, path in _loose_objects(tree.graph_module.graph, "graph_module.graph"):

@@ -5,7 +5,6 @@ The header holds no logic. Decoding, checking and memory are handwritten, in run
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from .model import (
@@ -214,6 +213,8 @@ def _initializer(field: Field) -> str:
             if isinstance(field.type, NamedType)
             else f"{{{_text(value)}}}"
         )
+    if value == -(2**63):
+        return " = -9223372036854775807 - 1"  # a sign is an operator, the number alone too large
     return f" = {value!r}"
 
 
@@ -223,8 +224,9 @@ def _required(field: Field) -> bool:
 
 
 def _text(text: str) -> str:
-    """A C++ string literal; JSON's escapes of ASCII are also those of C++."""
-    return json.dumps(text)
+    """A C++ string literal. Octal escapes end by themselves; hexadecimal ones would swallow digits."""
+    plain = {byte: chr(byte) for byte in range(0x20, 0x7F) if chr(byte) not in '"\\'}
+    return '"' + "".join(plain.get(byte, f"\\{byte:03o}") for byte in text.encode()) + '"'
 
 
 def _shape(type_: TypeRef, shapes: dict[str, _Shape]) -> _Shape:

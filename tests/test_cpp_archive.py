@@ -186,6 +186,17 @@ def test_mapped_weights_are_aligned_and_not_copied(tmp_path: Path) -> None:
     assert cpp.run([program, path]).decode() == "0" * len(linear_program().state_dict) + " 1"
 
 
+def test_a_deflated_record_that_claims_too_much_is_refused_before_memory_is_taken() -> None:
+    data = bytearray(small_zip(8))
+    name = b"archive/models/model.json"
+    at = data.rindex(name)
+    for field in (data.index(name) - 30 + 22, at - 46 + 24):
+        data[field : field + 4] = (60 << 20).to_bytes(4, "little")
+    outcome = _answer("zip", bytes(data))
+    assert not outcome.ok
+    assert b"bytes claim to hold 62914560, more than deflate or the limits allow" in outcome.text
+
+
 def test_several_programs_in_one_archive() -> None:
     data = saved({"first": linear_program(), "second": MODELS["cond"].program()})
     outcome = _answer("program", data)
@@ -309,6 +320,10 @@ RECORDS: dict[str, tuple[Callable[[], dict[str, bytes | None]], str]] = {
     ),
     "no index": (lambda: {"thrift/index.compact": None}, "thrift/index.compact: expected this record"),
     "no Thrift": (lambda: {"thrift/model.compact": None}, "stored as JSON only: convert the file"),
+    "JSON missing": (
+        lambda: {"models/model.json": None},
+        "models/model.json: the archive's index lists this record, but the archive has none",
+    ),
     "no format": (lambda: {"archive_format": None}, "archive_format: expected a .pt2 archive"),
     "other format": (lambda: {"archive_format": b"pt1"}, "archive_format: expected a .pt2 archive"),
     "big-endian": (lambda: {"byteorder": b"big"}, "byteorder: expected little-endian weights"),

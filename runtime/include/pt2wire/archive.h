@@ -166,6 +166,11 @@ class Archive {
     for (const std::string& form : forms) {
       if (const Record* const record = find(form)) check_index(form, record->crc32, record->size);
     }
+    if (!index_) return;
+    for (const IndexEntry& entry : (*index_)->entries) {
+      const bool missing = entry.program == program && find(entry.record) == nullptr;
+      if (missing) fail(entry.record, "the archive's index lists this record, but the archive has none");
+    }
   }
 
   /// A record against what the index says of it. CRC and size: the index's SHA-256 guards against nothing more here, as

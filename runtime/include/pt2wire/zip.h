@@ -308,10 +308,11 @@ class Zip {
   }
 
   Bytes inflated(const Record& record, const Bytes& packed) const {
-    if (record.size > limits_.inflated_bytes ||
+    constexpr std::uint64_t best_ratio = 1032;  // of deflate; checked before memory is set aside
+    if (record.size > limits_.inflated_bytes || record.size / best_ratio > record.packed_size ||
         (record.size > limits_.inflation_floor && record.size / limits_.inflation_ratio > record.packed_size)) {
       throw Error(std::to_string(record.packed_size) + " bytes claim to hold " + std::to_string(record.size) +
-                  ", more than the limits allow");
+                  ", more than deflate or the limits allow");
     }
     return inflate(packed, static_cast<std::size_t>(record.size));
   }

@@ -84,7 +84,7 @@ def compare(before: Schema, after: Schema) -> Changes:
     """
     gone = [definition for name, definition in before.types.items() if name not in after.types]
     come = [definition for name, definition in after.types.items() if name not in before.types]
-    renamed = []
+    renamed: list[tuple[TypeDef, TypeDef]] = []
     for old in gone:
         for new in come:
             if all(new is not taken for _, taken in renamed) and _shape(old) == _shape(new):

@@ -1,4 +1,4 @@
-"""The command line of the compiler: `pt2wire schema generate | check | lint | breaking | rules`.
+"""The command line of the compiler: `pt2wire schema generate | check | lint | breaking | ...`.
 
 Exit codes: 0 fine, 1 findings, 2 failure (a file that cannot be read, a wrong argument).
 """
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from .breaking import SourceError, breaking, schema_before
+from .compare_torch import compare_torch
 from .faults import Finding, Level, SchemaError
 from .lint import RULES, lint
 from .model import Schema
@@ -20,6 +21,7 @@ from .outputs import compare_tree, render_all, write_tree
 from .render import COMMAND
 from .resolve import load_schema
 from .rule_list import describe
+from .torch_schema import TorchSchemaError, find_torch, read_torch
 
 _FINE, _FINDINGS, _FAILURE = 0, 1, 2
 _STATES = {
@@ -44,7 +46,7 @@ def main(argv: list[str]) -> int:
         return int(exit_request.code or 0)
     try:
         code: int = arguments.run(arguments)
-    except (OSError, SourceError) as error:
+    except (OSError, SourceError, TorchSchemaError) as error:
         print(f"error: {error}", file=sys.stderr)
         return _FAILURE
     except SchemaError as error:
@@ -61,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         ("check", _check, "compare the bindings on disk with what generate would write"),
         ("lint", _lint, "judge the schema"),
         ("breaking", _breaking, "judge a change of the schema: will all files and readers do with it?"),
+        ("compare-torch", _compare_torch, "show what the schema lacks of PyTorch's, as YAML to paste"),
         ("rules", _rules, "list the rules of lint and breaking"),
     ):
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
@@ -79,6 +82,13 @@ def _parser() -> argparse.ArgumentParser:
                 required=True,
                 metavar="FILE|GIT-REV",
                 help="the schema before: a file, or a git revision, best the tag of the last release",
+            )
+        if run is _compare_torch:
+            command.add_argument(
+                "--torch",
+                type=Path,
+                default=None,
+                help="folder of a torch package; default: the installed one",
             )
         if run in (_generate, _check):
             command.add_argument(
@@ -144,6 +154,18 @@ def _breaking(arguments: argparse.Namespace) -> int:
         return _FINDINGS
     _say(f"{schema_path}, {_numbers(after)}, breaks nothing of {arguments.against}, {_numbers(before)}")
     return _FINE
+
+
+def _compare_torch(arguments: argparse.Namespace) -> int:
+    schema_path = _schema_path(arguments)
+    schema = load_schema(schema_path)
+    torch = read_torch(arguments.torch if arguments.torch is not None else find_torch())
+    comparison = compare_torch(schema, torch)
+    if not comparison.additions and not comparison.contradictions and schema.version == torch.version:
+        _say(f"{schema_path} says what torch {torch.release} says, version {torch.version}")
+        return _FINE
+    _say(comparison.text)
+    return _FINDINGS
 
 
 def _numbers(schema: Schema) -> str:

@@ -110,9 +110,9 @@ def _ids_reused(changes: Changes) -> Iterator[_Break]:
 
 def _reservations_dropped(changes: Changes) -> Iterator[_Break]:
     for pair in changes.pairs:
-        lost: list[object] = sorted(set(pair.before.reserved_ids) - set(pair.after.reserved_ids))
-        lost += sorted(set(pair.before.reserved_names) - set(pair.after.reserved_names))
-        for item in lost:
+        ids = sorted(set(pair.before.reserved_ids) - set(pair.after.reserved_ids))
+        names = sorted(set(pair.before.reserved_names) - set(pair.after.reserved_names))
+        for item in (*ids, *names):
             message = f"`{item}` is no longer reserved in `{pair.after.name}`"
             taker = next((m for m in members(pair.after) if item in (m.name, number(m))), None)
             position = taker.position if taker else pair.after.position

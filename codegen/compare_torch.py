@@ -1,0 +1,161 @@
+"""What schema.yaml lacks of an installed PyTorch's schema, as YAML to paste, and where the two contradict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .changes import members, number
+from .model import EnumValue, Field, Kind, MapType, Schema, TypeDef
+from .torch_schema import TorchMember, TorchSchema, TorchType
+
+_DOC = "TODO."
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a bump would have to do.
+
+    Attributes:
+        additions: Names of what PyTorch has and schema.yaml lacks.
+        contradictions: Sentences on what both have, but differently, or only schema.yaml has.
+        text: All of it for a person: YAML to paste, with comments on where.
+    """
+
+    additions: tuple[str, ...]
+    contradictions: tuple[str, ...]
+    text: str
+
+
+def compare_torch(schema: Schema, torch: TorchSchema) -> Comparison:
+    """Compares the part of a schema that is PyTorch's with PyTorch's own."""
+    ours = {name: definition for name, definition in schema.types.items() if not definition.own}
+    new_types = [theirs for name, theirs in torch.types.items() if name not in ours]
+    new_members = [
+        (ours[name], member)
+        for name, theirs in torch.types.items()
+        if name in ours and theirs.kind is ours[name].kind
+        for member in theirs.members
+        if member.name not in {mine.name for mine in _of_pytorch(ours[name])}
+    ]
+    additions = [theirs.name for theirs in new_types]
+    additions += [f"{definition.name}.{member.name}" for definition, member in new_members]
+    contradictions = tuple(_contradictions(schema, ours, torch))
+    blocks = [_heading(schema, torch), *_numbers(schema, torch, additions)]
+    blocks += [_new_type(theirs, torch) for theirs in new_types]
+    blocks += _new_members(new_members, torch)
+    if contradictions:
+        lines = ["# These contradict; a change of PyTorch's here is one for a new major version:"]
+        blocks.append("\n".join([*lines, *(f"#   {text}" for text in contradictions)]))
+    return Comparison(tuple(additions), contradictions, "\n\n".join(blocks))
+
+
+def _heading(schema: Schema, torch: TorchSchema) -> str:
+    return f"# schema.yaml describes version {schema.version}, torch {torch.release} writes {torch.version}."
+
+
+def _numbers(schema: Schema, torch: TorchSchema, additions: list[str]) -> Iterator[str]:
+    if schema.version != torch.version:
+        note = f"Adds {', '.join(additions)}." if additions else "No addition."
+        lines = [
+            "# At the top:",
+            f'version: "{torch.version}"',
+            "# At the end of `log`:",
+            f'  - version: "{torch.version}"',
+            f'    torch: "{torch.release}"',
+            f"    note: {note}",
+        ]
+        yield "\n".join(lines)
+
+
+def _new_type(theirs: TorchType, torch: TorchSchema) -> str:
+    body = "values" if theirs.kind is Kind.ENUM else "fields"
+    lines = [
+        "# Under `types`:",
+        f"  {theirs.name}:",
+        f"    kind: {theirs.kind.value}",
+        f'    since: "{torch.version}"',
+        f"    doc: {_DOC}",
+        f"    {body}:",
+    ]
+    for member in theirs.members:
+        lines += _entry(member, None)
+    return "\n".join(lines)
+
+
+def _new_members(found: list[tuple[TypeDef, TorchMember]], torch: TorchSchema) -> Iterator[str]:
+    owners = {definition.name: definition for definition, _ in found}
+    for name, definition in owners.items():
+        body = "values" if definition.kind is Kind.ENUM else "fields"
+        lines = [f"# At the end of `{body}` of {definition.kind.value} {name}, before fields of ours:"]
+        for owner, member in found:
+            if owner.name == name:
+                lines += _entry(member, torch)
+        yield "\n".join(lines)
+
+
+def _entry(member: TorchMember, since: TorchSchema | None) -> list[str]:
+    """A field or value as it stands in schema.yaml."""
+    if not member.type:
+        facts = [f"value: {member.number}"]
+    else:
+        facts = [f"id: {member.number}", f"type: {member.type}"]
+    facts += [f'since: "{since.version}"'] if since is not None else []
+    facts += [f"default: {member.default}"] if member.default is not None else []
+    return [f"      {member.name}:", *(f"        {fact}" for fact in (*facts, f"doc: {_DOC}"))]
+
+
+def _contradictions(schema: Schema, ours: dict[str, TypeDef], torch: TorchSchema) -> Iterator[str]:
+    if schema.treespec_version != torch.treespec_version:
+        yield f"treespec_version is {torch.treespec_version} in PyTorch, here {schema.treespec_version}"
+    for name, definition in ours.items():
+        theirs = torch.types.get(name)
+        if theirs is None:
+            yield f"{definition.kind.value} {name} is not in PyTorch"
+        elif theirs.kind is not definition.kind:
+            yield f"{name} is a {theirs.kind.value} in PyTorch, here a {definition.kind.value}".replace(
+                "a enum", "an enum"
+            )
+        else:
+            yield from _member_contradictions(definition, theirs)
+
+
+def _member_contradictions(definition: TypeDef, theirs: TorchType) -> Iterator[str]:
+    there = {member.name: member for member in theirs.members}
+    for mine in _of_pytorch(definition):
+        name = f"{definition.name}.{mine.name}"
+        member = there.get(mine.name)
+        if member is None:
+            yield f"{name} is not in PyTorch"
+            continue
+        for what, theirs_is, ours_is in (
+            ("id" if isinstance(mine, Field) else "value", member.number, number(mine)),
+            ("type", member.type, _spelled(mine)),
+            ("default", member.default, _default(mine)),
+        ):
+            if theirs_is != ours_is:
+                yield f"the {what} of {name} is {_shown(theirs_is)} in PyTorch, here {_shown(ours_is)}"
+
+
+def _of_pytorch(definition: TypeDef) -> list[Field | EnumValue]:
+    return [member for member in members(definition) if member.since_revision is None]
+
+
+def _spelled(member: Field | EnumValue) -> str:
+    if not isinstance(member, Field):
+        return ""
+    return ("optional " if member.optional else "") + str(member.type)
+
+
+def _default(member: Field | EnumValue) -> str | None:
+    if not isinstance(member, Field) or member.default is None:
+        return None
+    value = member.default.value
+    if isinstance(value, tuple):
+        return "{}" if isinstance(member.type, MapType) else "[]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _shown(value: str | int | None) -> str:
+    return "none" if value is None else f"`{value}`"

@@ -1,0 +1,286 @@
+"""`compare-torch` shows what a torch has that schema.yaml lacks; pasted, it makes the two equal."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pt2wire.codegen.cli import main
+from pt2wire.codegen.compare_torch import compare_torch
+from pt2wire.codegen.torch_schema import TorchSchemaError, find_torch, read_torch
+
+from .helpers.schema_edits import Edit, next_minor
+from .helpers.schemas import ROOT, SCHEMA
+
+FILES = ("version.py", "_export/serde/schema.yaml", "_export/serde/export_schema.thrift")
+VERSION = importlib.metadata.version("torch")
+RELEASE = VERSION.partition("+")[0]
+NOW = Edit().schema.version
+NEXT = next_minor(Edit().schema)
+
+
+@pytest.fixture
+def torch(tmp_path: Path) -> Path:
+    """A folder with the installed torch's schema, to be doctored."""
+    folder = tmp_path / "torch"
+    for name in FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(find_torch() / name, folder / name)
+    return folder
+
+
+def doctor(torch: Path, name: str, *changes: tuple[str, str]) -> None:
+    path = next(torch / file for file in FILES if file.endswith(name))
+    text = path.read_text()
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
+def grow(torch: Path) -> None:
+    """PyTorch's next minor version: a field, a member, a value, a type, with a default each kind has."""
+    doctor(
+        torch,
+        "export_schema.thrift",
+        (
+            "  60: optional string name;\n",
+            "  60: optional string name;\n  70: optional Remark remark;\n  80: bool hot;\n",
+        ),
+        ("  300: list<list<double>> as_float_lists;\n",) * 2,
+        (
+            "300: list<list<double>> as_float_lists;",
+            "300: list<list<double>> as_float_lists;\n  310: list<SymInt> as_sizes;",
+        ),
+        ("  UINT64 = 35,\n", "  UINT64 = 35,\n  INT4 = 36,\n"),
+        (
+            "struct Node {",
+            "struct Remark {\n  10: string text;\n  20: map<string, i64> at;\n}\n\nstruct Node {",
+        ),
+    )
+    doctor(
+        torch,
+        "schema.yaml",
+        (f"- {NOW.minor}\nTREESPEC", f"- {NEXT.minor}\nTREESPEC"),
+        (
+            "    name:\n      type: Optional[str]\n      default: None\n",
+            "    name:\n      type: Optional[str]\n      default: None\n"
+            "    remark:\n      type: Optional[Remark]\n      default: None\n"
+            "    hot:\n      type: bool\n      default: 'False'\n",
+        ),
+        (
+            "OptionalTensorArgument:\n",
+            "Remark:\n  kind: struct\n  fields:\n    text:\n      type: str\n      default: <none>\n"
+            "    at:\n      type: Dict[str, int]\n      default: '{}'\nOptionalTensorArgument:\n",
+        ),
+    )
+    doctor(torch, "version.py", (f"'{VERSION}'", "'2.99.0+cpu'"))
+
+
+def test_schema_yaml_says_what_the_installed_torch_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare-torch", "--schema", str(SCHEMA)]) == 0
+    assert capsys.readouterr().out == f"{SCHEMA} says what torch {RELEASE} says, version {NOW}\n"
+
+
+def test_torch_is_not_imported() -> None:
+    script = (
+        "import sys; from pt2wire.codegen.cli import main; code = main(['compare-torch']);"
+        "assert 'torch' not in sys.modules; sys.exit(code)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True).returncode == 0
+
+
+GROWN = f"""\
+# schema.yaml describes version {NOW}, torch 2.99.0 writes {NEXT}.
+
+# At the top:
+version: "{NEXT}"
+# At the end of `log`:
+  - version: "{NEXT}"
+    torch: "2.99.0"
+    note: Adds Remark, ScalarType.INT4, Argument.as_sizes, Node.remark, Node.hot.
+
+# Under `types`:
+  Remark:
+    kind: struct
+    since: "{NEXT}"
+    doc: TODO.
+    fields:
+      text:
+        id: 10
+        type: string
+        default: "<none>"
+        doc: TODO.
+      at:
+        id: 20
+        type: map<string, i64>
+        default: {{}}
+        doc: TODO.
+
+# At the end of `values` of enum ScalarType, before fields of ours:
+      INT4:
+        value: 36
+        since: "{NEXT}"
+        doc: TODO.
+
+# At the end of `fields` of union Argument, before fields of ours:
+      as_sizes:
+        id: 310
+        type: list<SymInt>
+        since: "{NEXT}"
+        doc: TODO.
+
+# At the end of `fields` of struct Node, before fields of ours:
+      remark:
+        id: 70
+        type: optional Remark
+        since: "{NEXT}"
+        default: null
+        doc: TODO.
+      hot:
+        id: 80
+        type: bool
+        since: "{NEXT}"
+        default: false
+        doc: TODO.
+"""
+
+
+def test_what_a_newer_torch_adds_is_shown_as_yaml(torch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    grow(torch)
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 1
+    assert capsys.readouterr().out == GROWN
+
+
+def test_the_yaml_pasted_where_it_says_makes_both_equal(
+    torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grow(torch)
+    main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)])
+    blocks = capsys.readouterr().out.split("\n\n")
+    edit = Edit()
+    top, log = re.fullmatch(r"# At the top:\n(.*)\n# At the end of `log`:\n(.*)", blocks[1], re.S).groups()
+    edit.replace(f'version: "{NOW}"\noldest', f"{top}\noldest").replace("\ntypes:\n", f"{log}\n\ntypes:\n")
+    for block in blocks[2:]:
+        heading, _, yaml = block.rstrip("\n").partition("\n")
+        if heading == "# Under `types`:":
+            edit.replace("\n  ExternKernelNodes:\n", f"\n{yaml}\n\n  ExternKernelNodes:\n")
+        else:
+            owner = re.fullmatch(r"# At the end of `\w+` of \w+ (\w+), before fields of ours:", heading)[1]
+            edit.append(owner, "\n".join(line.removeprefix("      ") for line in yaml.splitlines()))
+    path = tmp_path / "schema.yaml"
+    path.write_text(edit.text, encoding="utf-8")
+    assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 0
+    assert main(["breaking", "--schema", str(path), "--against", str(SCHEMA)]) == 0
+    # All that is left to do is what no machine can: say what it is for.
+    capsys.readouterr()
+    assert main(["lint", "--schema", str(path)]) == 1
+    assert {line.rpartition("[")[2] for line in capsys.readouterr().out.splitlines()} == {"missing-doc]"}
+
+
+CONTRADICTIONS = {
+    "an id": (
+        "export_schema.thrift",
+        ("  20: optional i64 index;", "  30: optional i64 index;"),
+        "the id of Device.index is `30` in PyTorch, here `20`",
+    ),
+    "a type": (
+        "export_schema.thrift",
+        ("  20: optional i64 index;", "  20: optional string index;"),
+        "the type of Device.index is `optional string` in PyTorch, here `optional i64`",
+    ),
+    "a field that has gone": (
+        "export_schema.thrift",
+        ("  20: optional i64 index;\n", ""),
+        "Device.index is not in PyTorch",
+    ),
+    "a value": (
+        "export_schema.thrift",
+        ("UINT64 = 35", "UINT64 = 36"),
+        "the value of ScalarType.UINT64 is `36` in PyTorch, here `35`",
+    ),
+    "a kind": (
+        "export_schema.thrift",
+        ("union SymBool {", "struct SymBool {"),
+        "SymBool is a struct in PyTorch, here a union",
+    ),
+    "a default": (
+        "schema.yaml",
+        ("default: 'False'", "default: 'True'"),
+        "the default of Graph.is_single_tensor_return is `true` in PyTorch, here `false`",
+    ),
+    "a default that has come": (
+        "schema.yaml",
+        ("    minor:\n      type: int\n", "    minor:\n      type: int\n      default: '0'\n"),
+        "the default of SchemaVersion.minor is `0` in PyTorch, here none",
+    ),
+    "the treespec version": (
+        "schema.yaml",
+        ("TREESPEC_VERSION: 1", "TREESPEC_VERSION: 2"),
+        "treespec_version is 2 in PyTorch, here 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_contradiction_is_named(torch: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    file, change, message = CONTRADICTIONS[name]
+    doctor(torch, file, change)
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 1
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "# These contradict; a change of PyTorch's here is one for a new major version:",
+        f"#   {message}",
+    ]
+
+
+def test_a_type_that_has_gone_is_a_contradiction(torch: Path) -> None:
+    doctor(torch, "export_schema.thrift", ("struct ComplexValue {", "struct Complex {"))
+    comparison = compare_torch(Edit().schema, read_torch(torch))
+    assert comparison.additions == ("Complex",)
+    assert comparison.contradictions == ("struct ComplexValue is not in PyTorch",)
+
+
+def test_fields_of_ours_do_not_count(torch: Path) -> None:
+    comparison = compare_torch(Edit().schema, read_torch(torch))
+    assert (comparison.additions, comparison.contradictions) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (
+            "export_schema.thrift",
+            ("struct Device {", "struct Device extends X {"),
+            "export_schema.thrift:61: expected a type",
+        ),
+        (
+            "export_schema.thrift",
+            ("20: optional i64 index;", "20: required i64 index = 3;"),
+            "found `20: required i64",
+        ),
+        ("schema.yaml", ("TREESPEC_VERSION", "TREE_VERSION"), "expected SCHEMA_VERSION and TREESPEC_VERSION"),
+        ("schema.yaml", ("TREESPEC_VERSION: 1", "TREESPEC_VERSION: [1"), "expected SCHEMA_VERSION"),
+        ("version.py", ("__version__ =", "version ="), "expected a line `__version__ = ...`"),
+    ],
+)
+def test_a_torch_of_another_form_is_a_failure(
+    torch: Path, capsys: pytest.CaptureFixture[str], name: str, change: tuple[str, str], message: str
+) -> None:
+    doctor(torch, name, change)
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_no_torch_is_a_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(tmp_path)]) == 2
+    assert f"error: {tmp_path} is no torch with a schema: " in capsys.readouterr().err
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(TorchSchemaError, match="torch is not installed; name the folder of one with --torch"):
+        find_torch()

@@ -186,6 +186,21 @@ def test_an_unwritable_folder_is_the_operating_systems_error() -> None:
         shutil.rmtree(folder)
 
 
+def test_a_read_only_file_is_not_replaced() -> None:
+    folder = Path(tempfile.mkdtemp())
+    try:
+        target = folder / "m.pt2"
+        target.write_bytes(b"old")
+        target.chmod(0o444)
+        folder.chmod(0o777)
+        with ordinary_user(), pytest.raises(PermissionError) as caught:
+            pt2wire.save(linear_program(), target)
+        assert caught.value.filename == str(target)
+        assert target.read_bytes() == b"old"
+    finally:
+        shutil.rmtree(folder)
+
+
 # Files with another content.
 
 

@@ -85,7 +85,7 @@ class ArchiveReader:
             for record in pending:
                 self.record(record)
             return
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # zlib lets other threads run
+        with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:  # zlib lets other threads run
             for _ in pool.map(self.record, pending):
                 pass
 

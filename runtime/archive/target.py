@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import secrets
@@ -56,8 +57,11 @@ def _mode(path: str) -> int | None:
 
 def _replace(path: str, shown: str, mode: int | None, durable: bool) -> Iterator[IO[bytes]]:
     """Write beside `path` and rename; errors speak of the target as the caller wrote it, `shown`."""
+    effective = os.access in os.supports_effective_ids
+    if mode is not None and not os.access(path, os.W_OK, effective_ids=effective):  # renaming would not ask
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), shown)
     folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}.tmp")
     created = False
     try:
         with open(temporary, "xb") as file:
@@ -86,6 +90,9 @@ def _sync_folder(folder: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # file systems that have no such thing
+            raise
     finally:
         os.close(descriptor)
 

@@ -44,7 +44,7 @@ RESERVED_MEMBER_NAMES = RESERVED_FIELD_NAMES | {"type", "value"}
 #: Names of the generated modules' own; a type of the schema cannot have them.
 RESERVED_TYPE_NAMES = frozenset(
     {
-        *("BY_ID", "BY_NAME", "BUILDERS", "DEEP", "KNOWN", "MAX_INT", "MIN_INT", "READ", "WRITE"),
+        *("BY_ID", "BY_NAME", "BUILDERS", "DEEP", "MAX_INT", "MIN_INT", "NEWER", "READ", "WRITE"),
         *("Any", "Callable", "ClassVar", "CodecError", "FieldSpec", "IntEnum", "Iterable", "ListOf", "MapOf"),
         *("Path", "Struct", "Suspect", "Type", "Union"),
         *dir(builtins),

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 
 from ._json_scalars import read_binary, read_bool, read_double, read_enum, read_int, read_list, read_str
 from ._json_text import Repeated
-from ._spec import BY_NAME, KNOWN, MAX_JSON_DEPTH, FieldSpec, ListOf, MapOf, Path, Type, found, listed, shown
+from ._spec import BY_NAME, MAX_JSON_DEPTH, NEWER, FieldSpec, ListOf, MapOf, Path, Type, found, listed, shown
 from .base import CodecError, Struct, Union
 
 _T = TypeVar("_T", bound=Struct | Union)
@@ -67,7 +67,7 @@ class _Reader:
             _fail(f"expected exactly one member of {cls.__name__}, found {listed(plain)}")
         ((name, value),) = plain.items()
         if name not in fields:
-            _fail(f"{cls.__name__} has no member {shown(name)} in {KNOWN}; something newer wrote this")
+            _fail(f"{cls.__name__} has no member {shown(name)} {NEWER}")
         self.path.field(name)
         made = cls.create(**{name: self._field(fields[name], value, depth)})
         self.path.pop()
@@ -75,7 +75,7 @@ class _Reader:
 
     def _unknown_field(self, cls: type[Any], name: str) -> None:
         if not self._keep_going:
-            _fail(f"{cls.__name__} has no field {shown(name)} in {KNOWN}; something newer wrote this")
+            _fail(f"{cls.__name__} has no field {shown(name)} {NEWER}")
         self.path.field(name)
         self.unknown.append(str(self.path))
         self.path.pop()

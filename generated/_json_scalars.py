@@ -13,7 +13,7 @@ from functools import cache
 from json.encoder import encode_basestring_ascii
 from typing import Any, TypeVar
 
-from ._spec import KNOWN, MAX_INT, MIN_INT, found
+from ._spec import MAX_INT, MIN_INT, NEWER, found
 from .base import CodecError
 
 _E = TypeVar("_E", bound=IntEnum)
@@ -106,7 +106,7 @@ def read_enum(cls: type[_E], value: Any) -> _E:
         raise CodecError(f"expected a number of {cls.__name__}, found {found(value)}")
     member: _E | None = _members(cls).get(value)
     if member is None:
-        raise CodecError(f"{cls.__name__} has no value {value} in {KNOWN}; something newer wrote this")
+        raise CodecError(f"{cls.__name__} has no value {value} {NEWER}")
     return member
 
 

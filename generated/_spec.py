@@ -75,8 +75,8 @@ from .types import (
 MAX_THRIFT_DEPTH = 64
 MAX_JSON_DEPTH = 128
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
-#: What this code knows, for messages about what it does not know.
-KNOWN = "format 8.20, revision 1"
+#: Ends messages about what this code does not know.
+NEWER = "in format 8.20, revision 1; a newer version may have written it"
 
 
 class Suspect(Exception):
@@ -473,6 +473,9 @@ class Path:
 
     def field(self, name: str) -> None:
         self.pieces.append(f".{name}" if name.isidentifier() else f"[{name!r}]")
+
+    def unknown(self, number: int) -> None:
+        self.pieces.append(f".#{number}")
 
     def item(self, index: int) -> None:
         self.pieces.append(f"[{index}]")

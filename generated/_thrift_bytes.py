@@ -64,7 +64,7 @@ class Bytes:
         return (zigzag >> 1) ^ -(zigzag & 1)
 
     def field_header(self, last: int) -> tuple[int, int]:
-        """Wire type and id of the next field, or compact.STOP and `last`."""
+        """Wire type and id of the next field, or STOP and `last`."""
         start = self.position
         byte = self.take(1, "a field header")[0]
         wire, delta = byte & 0x0F, byte >> 4

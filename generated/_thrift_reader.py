@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
 from . import _thrift_wires as compact
-from ._spec import BY_ID, KNOWN, MAX_THRIFT_DEPTH, FieldSpec, ListOf, MapOf, Path, Type, listed
+from ._spec import BY_ID, MAX_THRIFT_DEPTH, NEWER, FieldSpec, ListOf, MapOf, Path, Type, listed
 from ._thrift_bytes import Bytes, Fault, fail
 from ._thrift_skip import skip
 from ._thrift_wires import WIRE_NAMES, wires
@@ -81,8 +81,8 @@ class _Reader:
     def _unknown_field(self, cls: type[Any], number: int, wire: int, start: int, depth: int) -> None:
         what = "member" if issubclass(cls, Union) else "field"
         if not self._keep_going or what == "member":
-            self._fail(f"{cls.__name__} has no {what} {number} in {KNOWN}; something newer wrote this", start)
-        self.path.field(f"#{number}")
+            self._fail(f"{cls.__name__} has no {what} {number} {NEWER}", start)
+        self.path.unknown(number)
         self.unknown.append(str(self.path))
         skip(self.bytes, wire, depth + 1, MAX_THRIFT_DEPTH, in_field=True)
         self.path.pop()
@@ -139,7 +139,7 @@ class _Reader:
         try:
             return cls(number)
         except ValueError:
-            self._fail(f"{cls.__name__} has no value {number} in {KNOWN}; something newer wrote this", start)
+            self._fail(f"{cls.__name__} has no value {number} {NEWER}", start)
 
     def _fail(self, message: str, offset: int | None = None) -> NoReturn:
         fail(message, self.bytes.position if offset is None else offset)

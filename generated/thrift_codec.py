@@ -69,6 +69,7 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
 
     Raises:
         CodecError: Whatever is wrong with the bytes.
+        TypeError: `cls` or `data` is something else.
 
     Example:
         >>> from pt2wire.generated import Device
@@ -77,7 +78,7 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
     """
     if cls not in DECODE:
         raise TypeError(f"expected a struct or union of pt2wire.generated.types, found {cls!r}")
-    raw = bytes(data)
+    raw = data if isinstance(data, bytes) else bytes(memoryview(data))
     tree = _decode_fast(cls, raw)
     return tree if tree is not None else read(cls, raw, unknown)
 

@@ -236,7 +236,7 @@ def test_the_depth_of_json_is_bounded_on_both_sides() -> None:
         json_codec.decode(Argument, text)
 
 
-NEWER = "in format 8.20, revision 1; something newer wrote this"
+NEWER = "in format 8.20, revision 1; a newer version may have written it"
 BIG = "9" * 40
 
 MUSEUM: dict[str, tuple[type[Any], bytes, str]] = {

@@ -296,3 +296,10 @@ def test_a_wrong_class_is_a_type_error() -> None:
     for codec in (thrift_codec, json_codec):
         with pytest.raises(TypeError, match=r"^expected a struct or union of .*types, found <class 'int'>$"):
             codec.decode(int, b"{}")  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("data", [5, "text", None])
+def test_data_that_is_no_bytes_is_a_type_error(data: Any) -> None:
+    for codec in (thrift_codec, json_codec):
+        with pytest.raises(TypeError):
+            codec.decode(Device, data)

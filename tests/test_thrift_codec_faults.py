@@ -24,7 +24,7 @@ from .helpers import compact as c
 from .helpers.compact import field, list_, map_, number, string, struct, varint
 
 TYPE = field(10, c.STRING, string("cpu"))
-NEWER = "in format 8.20, revision 1; something newer wrote this"
+NEWER = "in format 8.20, revision 1; a newer version may have written it"
 
 
 def deep(levels: int) -> bytes:
@@ -300,7 +300,7 @@ def test_unknown_fields_are_listed_and_dropped() -> None:
         types.ScalarType.FLOAT, [two], True, Device("cpu"), [two], two, types.Layout.Strided
     )
     assert tree == expected
-    assert unknown == ["earlier", "['#31']", "device['#30']", "device['#1500']"]
+    assert unknown == ["earlier", "#31", "device.#30", "device.#1500"]
 
 
 def test_an_unknown_member_is_an_error_even_when_unknown_fields_are_not() -> None:
@@ -330,7 +330,7 @@ def test_unknown_fields_of_every_wire_type_are_skipped() -> None:
         unknown: list[str] = []
         data = struct(TYPE, field(999, wire, payload))
         assert thrift_codec.decode(Device, data, unknown=unknown) == Device("cpu")
-        assert unknown == ["['#999']"]
+        assert unknown == ["#999"]
         with pytest.raises(CodecError):
             thrift_codec.decode(
                 Device, struct(TYPE, field(999, wire, payload[:-1])), unknown=[]

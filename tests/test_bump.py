@@ -25,6 +25,7 @@ from .helpers.artifacts import (
     add_value,
     check_older,
     compendium_files,
+    compendium_paths,
     complaint,
     current,
     decoded,
@@ -40,7 +41,7 @@ from .helpers.schema_edits import Bindings, Edit, free_id, import_generated, nex
 from .helpers.schemas import ROOT, SCHEMA
 
 HEAD = current()
-STORED = sorted(path for path in folder(HEAD.schema).glob("*.*"))
+STORED = compendium_paths(folder(HEAD.schema))
 
 
 def use_all(program: Any, schema: Schema, types: Any) -> None:

@@ -11,7 +11,10 @@ from typing import Any
 
 import pt2wire
 import pytest
+from pt2wire.codegen.breaking import breaking
+from pt2wire.codegen.faults import Level
 from pt2wire.codegen.model import Kind, NamedType
+from pt2wire.codegen.resolve import load_schema
 from pt2wire.generated import types
 
 from .helpers import cpp
@@ -21,6 +24,7 @@ from .helpers.artifacts import (
     FUTURES,
     check_older,
     compendium_files,
+    compendium_paths,
     complaint,
     current,
     decoded,
@@ -31,8 +35,8 @@ from .helpers.schema_edits import free_id, next_minor
 
 HEAD = current()
 HERE = folder(HEAD.schema)
-STORED = sorted(path for path in HERE.glob("*.*") if path.is_file())
-OLDER = sorted(path for place in ARTIFACTS.iterdir() if place != HERE for path in place.glob("*.*"))
+STORED = compendium_paths(HERE)
+OLDER = [path for place in sorted(ARTIFACTS.iterdir()) if place != HERE for path in compendium_paths(place)]
 READERS: dict[str, Callable[..., Any]] = {".json": pt2wire.from_json, ".compact": pt2wire.from_thrift}
 NEXT = next_minor(HEAD.schema)
 
@@ -41,6 +45,15 @@ def test_the_current_version_and_revision_has_its_files() -> None:
     assert (problem := complaint(HEAD.schema, compendium_files(HEAD))) is None, problem
     futures = {path.name for path in (HERE / "future").iterdir()}
     assert futures == {name + suffix for name in FUTURES for suffix in FORMS}
+
+
+@pytest.mark.parametrize("path", sorted(ARTIFACTS.glob("*/schema.yaml")), ids=lambda path: path.parent.name)
+def test_nothing_has_broken_since_a_version_was_stored(path: Path) -> None:
+    """Within a major version; this also finds a change without its bump."""
+    findings = [
+        finding for finding in breaking(load_schema(path), HEAD.schema) if finding.level is not Level.STYLE
+    ]
+    assert findings == []
 
 
 def test_they_hold_every_type_union_member_and_enum_value() -> None:

@@ -2,7 +2,7 @@
 
 `python -m tests.helpers.artifacts` writes those of the current version and revision, below
 tests/data/artifacts/VERSION-rREVISION: a compendium (every type, union member and enum value) in both
-encodings, and in `future/` files of schemas yet to come, one per kind of change.
+encodings, the schema itself, and in `future/` files of schemas yet to come, one per kind of change.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class Future(NamedTuple):
 def folder(schema: Schema) -> Path:
     """Where the artifacts of a version and revision lie."""
     return ARTIFACTS / f"{schema.version}-r{schema.revision}"
+
+
+def compendium_paths(place: Path) -> list[Path]:
+    """The files of a compendium in a folder of stored artifacts."""
+    return sorted(path for path in place.glob("*.*") if path.suffix in FORMS)
 
 
 def add_field(edit: Edit) -> Edit:
@@ -139,7 +144,7 @@ def future_files(name: str) -> dict[str, bytes]:
 def complaint(schema: Schema, files: dict[str, bytes]) -> str | None:
     """What is wrong with the stored artifacts of a version and revision, and the command that mends it."""
     numbers = f"version {schema.version}, revision {schema.revision}"
-    stored = {path.name: path.read_bytes() for path in folder(schema).glob("*.*")}
+    stored = {path.name: path.read_bytes() for path in compendium_paths(folder(schema))}
     if not stored:
         return f"There are no stored artifacts of {numbers}. Make and commit them: {COMMAND}"
     if stored != files:
@@ -181,7 +186,7 @@ def current() -> Bindings:
 def main() -> None:
     """Writes the artifacts of the current version and revision."""
     bound = current()
-    files = {name: content for name, content in compendium_files(bound).items()}
+    files = {**compendium_files(bound), "schema.yaml": SCHEMA.read_bytes()}
     for name in FUTURES:
         files.update({f"future/{file}": content for file, content in future_files(name).items()})
     for name, content in files.items():

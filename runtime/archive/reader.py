@@ -9,18 +9,15 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import IO, TypeAlias
 
 from ..errors import DeserializeError
-from ..limits import DEFAULT_LIMITS, MIB, Limits
+from ..limits import DEFAULT_LIMITS, Limits
+from .checksums import crc32
 from .directory import STORED, Entry, read_directory
 from .records import ARCHIVE_FORMAT, ARCHIVE_VERSION, BYTEORDER, FIXED_CONTENT, MODELS
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
-
-_WORTH_THREADS = 16 * MIB
-"""Bytes whose CRC takes longer than starting threads does."""
 
 
 class ArchiveReader:
@@ -80,20 +77,15 @@ class ArchiveReader:
         Raises:
             DeserializeError: Names the first damaged record.
         """
-        pending = [record for record in self.entries if record not in self._verified]
-        if sum(self.entries[record].size for record in pending) < _WORTH_THREADS:
-            for record in pending:
+        for record in self.entries:
+            if record not in self._verified:
                 self.record(record)
-            return
-        with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:  # zlib lets other threads run
-            for _ in pool.map(self.record, pending):
-                pass
 
     def _check_crc(self, entry: Entry, content: memoryview) -> None:
-        crc32 = zlib.crc32(content)
-        if crc32 != entry.crc32:
+        found = crc32(content)
+        if found != entry.crc32:
             raise DeserializeError(
-                f"expected bytes with CRC {entry.crc32:08x}, found {crc32:08x}",
+                f"expected bytes with CRC {entry.crc32:08x}, found {found:08x}",
                 path=self.path(entry.name),
                 hint="The file is damaged: copy or download it again",
             )

@@ -8,10 +8,8 @@ from typing import IO, Self
 
 from ..errors import SerializeError
 from ..limits import MIB
+from .checksums import crc32
 from .records import ALIGNMENT, EXTRA, ROOT
-
-_CHUNK = 4 * MIB
-"""Bytes checksummed and written in one go: few enough to stay in the processor's cache in between."""
 
 _LOCAL_HEADER_SIZE = 30
 _ZIP64_EXTRA_SIZE = 20
@@ -57,12 +55,10 @@ class ArchiveWriter:
         zip64 = len(view) > _LARGE
         if deflate and self._compress and len(view) > 0:
             info.compress_type = zipfile.ZIP_DEFLATED
+            with self._zip.open(info, "w", force_zip64=zip64) as stream:
+                stream.write(view)
         else:
-            info.extra = self._padding(info.filename, zip64)
-        with self._zip.open(info, "w", force_zip64=zip64) as stream:
-            for start in range(0, len(view), _CHUNK):
-                stream.write(view[start : start + _CHUNK])
-        info.extra = b""  # the padding belongs to the local header only
+            self._store(info, view, zip64)
 
     def __enter__(self) -> Self:
         return self
@@ -72,6 +68,19 @@ class ArchiveWriter:
         if kind is not None:
             self._zip.fp = None  # else the zip file's finalizer would write a directory some time later
         self._zip.close()
+
+    def _store(self, info: zipfile.ZipInfo, view: memoryview, zip64: bool) -> None:
+        """Write a record as it is. `ZipFile.open` would compute the CRC on one processor."""
+        info.CRC = crc32(view)
+        info.compress_size = info.file_size
+        info.header_offset = self._file.tell()
+        info.extra = self._padding(info.filename, zip64)
+        self._file.write(info.FileHeader(zip64))
+        self._file.write(view)
+        info.extra = b""  # the padding belongs to the local header only
+        self._zip.filelist.append(info)
+        self._zip.NameToInfo[info.filename] = info
+        self._zip.start_dir = self._file.tell()
 
     def _padding(self, filename: str, zip64: bool) -> bytes:
         """An extra field that moves the data which follow the local header to an aligned offset."""

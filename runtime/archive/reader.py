@@ -166,6 +166,8 @@ def _private_bytes(source: Source) -> memoryview:
     mapped = _map(source)
     if mapped is not None:
         return mapped
+    if isinstance(source, io.BytesIO):
+        return memoryview(bytearray(source.getbuffer()[source.tell() :]))
     with _position_kept(source):
         content = read()
     if not isinstance(content, bytes | bytearray | memoryview):

@@ -242,7 +242,7 @@ def _wrapped(text: str, indent: int, hang: int = 0) -> str:
 
 def _class_doc(definition: TypeDef) -> str:
     heading = "Values" if definition.kind is Kind.ENUM else "Attributes"
-    entries = [*definition.fields, *definition.values]
+    entries: list[Field | EnumValue] = [*definition.fields, *definition.values]
     lines = [docstring(definition.doc, indent=4).rstrip(), "", f"    {heading}:"]
     lines += [" " * 8 + _wrapped(f"{entry.name}: {_escaped(entry.doc)}", 8, hang=4) for entry in entries]
     return "\n".join(lines) + "\n    "
@@ -332,6 +332,7 @@ _MODULES = (
     "_thrift_spec.py",
     "_thrift_wires.py",
     "base.py",
+    "collector.py",
     "json_codec.py",
     "thrift_codec.py",
     "types.py",

@@ -30,10 +30,6 @@ class Bytes:
         self._data = data
         self.position = 0
 
-    def expect_end(self) -> None:
-        if left := len(self._data) - self.position:
-            fail(f"expected the end, found {left} more bytes", self.position)
-
     def take(self, count: int, what: str) -> bytes:
         end = self.position + count
         if end > len(self._data):

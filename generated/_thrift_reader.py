@@ -23,7 +23,8 @@ def read(cls: type[_T], data: bytes, unknown: list[str] | None) -> _T:
     reader = _Reader(data, unknown)
     try:
         tree: _T = reader.composite(cls, 1)
-        reader.bytes.expect_end()
+        if left := len(data) - reader.bytes.position:
+            fail(f"expected the end, found {left} more bytes", reader.bytes.position)
     except Fault as fault:
         raise CodecError(f"{fault}, at byte {fault.offset} of {len(data)}", str(reader.path)) from None
     if unknown is not None:

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 _MAX_REPR_DEPTH = 3
@@ -34,21 +32,6 @@ class CodecError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Keeps the garbage collector from running: codecs make many objects and no garbage.
-
-    Each run would walk all that the process holds, which is a lot where torch is loaded.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 class Struct:

@@ -15,7 +15,8 @@ from ._json_read import READ
 from ._json_text import REPEATED, decoded, has_lone_surrogate, parse, parse_marking
 from ._json_write import WRITE
 from ._spec import MAX_JSON_DEPTH
-from .base import CodecError, Struct, Union, collector_off
+from .base import CodecError, Struct, Union
+from .collector import collector_off
 
 _T = TypeVar("_T", bound=Struct | Union)
 

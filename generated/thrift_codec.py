@@ -21,7 +21,8 @@ from ._spec import MAX_THRIFT_DEPTH
 from ._thrift_build import finish, forget
 from ._thrift_reader import read
 from ._thrift_spec import DECODE, ENCODE
-from .base import Struct, Union, collector_off
+from .base import Struct, Union
+from .collector import collector_off
 
 try:
     from thrift.protocol.fastbinary import decode_compact, encode_compact

@@ -45,7 +45,18 @@ RESERVED_MEMBER_NAMES = RESERVED_FIELD_NAMES | {"type", "value"}
 RESERVED_TYPE_NAMES = frozenset(
     {
         *("BY_ID", "BY_NAME", "BUILDERS", "DEEP", "MAX_INT", "MIN_INT", "NEWER", "READ", "WRITE"),
-        *("Any", "Callable", "ClassVar", "CodecError", "FieldSpec", "IntEnum", "Iterable", "ListOf", "MapOf"),
+        *(
+            "Any",
+            "Callable",
+            "ClassVar",
+            "CodecError",
+            "DepthError",
+            "FieldSpec",
+            "IntEnum",
+            "Iterable",
+            "ListOf",
+            "MapOf",
+        ),
         *("Path", "Struct", "Suspect", "Type", "Union"),
         *dir(builtins),
     }
@@ -297,7 +308,7 @@ def outputs(schema: Schema) -> dict[str, str]:
         "imported_composites": _as_imported([type_.name for type_ in composites]),
         "imported_types": _as_imported(names),
         "imported_names": _as_imported([*_CONSTANTS, *names]),
-        "exported_names": _as_exported([*_CONSTANTS, *names, "CodecError", "Struct", "Union"]),
+        "exported_names": _as_exported([*_CONSTANTS, *names, "CodecError", "DepthError", "Struct", "Union"]),
     }
     return {path: render(f"python/{path}.j2", **context) for path in _MODULES}
 

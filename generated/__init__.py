@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .base import CodecError, Struct, Union
+from .base import CodecError, DepthError, Struct, Union
 from .types import (
     C10_NAMES,
     OLDEST_VERSION,
@@ -89,6 +89,7 @@ __all__ = [
     "ComplexValue",
     "ConstantValue",
     "CustomObjArgument",
+    "DepthError",
     "Device",
     "ExportedProgram",
     "ExternKernelNode",

@@ -9,7 +9,7 @@ from enum import Enum, IntEnum
 from typing import Any, NoReturn
 
 from ._spec import BY_NAME, MAX_INT, MIN_INT, ListOf, MapOf, Path, Type, expected, found, slot
-from .base import CodecError, Struct, Union
+from .base import CodecError, DepthError, Struct, Union
 
 _PLAIN: tuple[type[Any], ...] = (bool, int, float, str, bytes)
 
@@ -33,7 +33,8 @@ class _Explainer:
         if value.__class__ is not cls:
             self._fail(f"expected {expected(cls)}, found {found(value)}")
         if depth > self._max_depth:
-            self._fail(f"expected at most {self._max_depth} structs and unions on a path, found more")
+            message = f"expected at most {self._max_depth} structs and unions on a path, found more"
+            raise DepthError(message, str(self._path))
         if isinstance(value, Union):
             self._union(value, cls, depth)
             return

@@ -34,6 +34,10 @@ class CodecError(ValueError):
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
+class DepthError(CodecError):
+    """A tree that nests deeper than an encoding allows: JSON holds 128 levels, Thrift 64."""
+
+
 class Struct:
     """Base of all structs: dataclasses that are mutable, compare by value and are not hashable."""
 

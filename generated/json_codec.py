@@ -27,7 +27,8 @@ def to_plain(tree: Struct | Union) -> dict[str, Any]:
     Own fields are left out while they are None. NaN and infinities are strings, as PyTorch writes them.
 
     Raises:
-        CodecError: A value of a wrong type, a missing one, or more than 128 structs and unions on a path.
+        CodecError: A value of a wrong type, or a missing one.
+        DepthError: More than 128 structs and unions on a path.
 
     Example:
         >>> from pt2wire.generated import Device

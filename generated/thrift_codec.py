@@ -36,8 +36,8 @@ def encode(tree: Struct | Union) -> bytes:
     """The Thrift compact encoding of a struct or union, without a message around it.
 
     Raises:
-        CodecError: A value of a wrong type, a missing one, or more than 64 structs and unions on a path,
-            which Thrift's runtimes refuse to read.
+        CodecError: A value of a wrong type, or a missing one.
+        DepthError: More than 64 structs and unions on a path, which Thrift's runtimes refuse to read.
 
     Example:
         >>> from pt2wire.generated import Device

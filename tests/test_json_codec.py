@@ -13,6 +13,7 @@ from pt2wire.generated import (
     Argument,
     ArgumentKind,
     CodecError,
+    DepthError,
     Device,
     ExportedProgram,
     NamedArgument,
@@ -229,7 +230,7 @@ def argument(levels: int) -> Argument:
 def test_the_depth_of_json_is_bounded_on_both_sides() -> None:
     deepest = argument(128)
     assert json_codec.decode(Argument, json_codec.encode(deepest)) == deepest
-    with pytest.raises(CodecError, match="expected at most 128 structs and unions on a path, found more"):
+    with pytest.raises(DepthError, match="expected at most 128 structs and unions on a path, found more"):
         json_codec.encode(argument(129))
     text = b'{"as_string_to_argument":{"k":' * 128 + b'{"as_none":true}' + b"}}" * 128
     with pytest.raises(CodecError, match="expected at most 128 structs and unions on a path, found more"):

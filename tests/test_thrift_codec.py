@@ -21,6 +21,7 @@ from pt2wire.codegen.resolve import load_schema
 from pt2wire.generated import (
     Argument,
     CodecError,
+    DepthError,
     Device,
     Graph,
     GraphArgument,
@@ -216,7 +217,7 @@ def test_a_program_as_deep_as_thrift_allows_is_written_and_read() -> None:
 
 
 def test_a_program_deeper_than_thrift_allows_is_not_written() -> None:
-    with pytest.raises(CodecError) as caught:
+    with pytest.raises(DepthError) as caught:
         thrift_codec.encode(nested_graphs(13))
     assert caught.value.message == "expected at most 64 structs and unions on a path, found more"
     assert caught.value.path.startswith("nodes[0].inputs[0].arg.as_graph.graph.nodes[0].inputs[0]")

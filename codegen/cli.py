@@ -152,7 +152,11 @@ def _breaking(arguments: argparse.Namespace) -> int:
     _print(findings, arguments.format)
     if findings:
         return _FINDINGS
-    _say(f"{schema_path}, {_numbers(after)}, breaks nothing of {arguments.against}, {_numbers(before)}")
+    if after.version.major > before.version.major:
+        said = f"is a new major version after {arguments.against}, {_numbers(before)}: files of that are not read"
+    else:
+        said = f"breaks nothing of {arguments.against}, {_numbers(before)}"
+    _say(f"{schema_path}, {_numbers(after)}, {said}")
     return _FINE
 
 

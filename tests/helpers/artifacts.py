@@ -7,6 +7,7 @@ encodings, the schema itself, and in `future/` files of schemas yet to come, one
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import tempfile
@@ -185,6 +186,7 @@ def current() -> Bindings:
 
 def main() -> None:
     """Writes the artifacts of the current version and revision."""
+    argparse.ArgumentParser(prog=COMMAND, description=main.__doc__).parse_args()
     bound = current()
     files = {**compendium_files(bound), "schema.yaml": SCHEMA.read_bytes()}
     for name in FUTURES:

@@ -153,10 +153,10 @@ def _breaking(arguments: argparse.Namespace) -> int:
     if findings:
         return _FINDINGS
     if after.version.major > before.version.major:
-        said = f"is a new major version after {arguments.against}, {_numbers(before)}: files of that are not read"
+        said = "is a new major version, which reads no files of"
     else:
-        said = f"breaks nothing of {arguments.against}, {_numbers(before)}"
-    _say(f"{schema_path}, {_numbers(after)}, {said}")
+        said = "breaks nothing of"
+    _say(f"{schema_path}, {_numbers(after)}, {said} {arguments.against}, {_numbers(before)}")
     return _FINE
 
 

@@ -236,6 +236,18 @@ PAIRS = [
         "`E.TWO` and `ONE` both are `c10: One`",
     ),
     pair(
+        "short-name",
+        member(f"as_b: {{id: 20, type: bool, doc: B.}}\n    {MARK}b: {{id: 30, type: bool, doc: B.}}"),
+        member("as_bool: {id: 20, type: bool, doc: T.}"),
+        "`U.b` and `as_b` differ only in `as_`",
+    ),
+    pair(
+        "no-cpp-type",
+        field(f'{MARK}y: {{id: 20, type: "map<string, list<binary>>", doc: Y.}}'),
+        field('y: {id: 20, type: "map<string, list<string>>", doc: Y.}'),
+        "`A.y` holds binary, for which the C++ target has no type yet",
+    ),
+    pair(
         "doc-text",
         field(f'{MARK}y: {{id: 20, type: i64, doc: "A */ end."}}'),
         field('y: {id: 20, type: i64, doc: "A * / end."}'),

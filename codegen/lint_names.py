@@ -1,0 +1,90 @@
+"""Lint rules on names: what languages take for themselves, and names that become one in some language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from . import python, words
+from .changes import members
+from .model import EnumValue, Field, Kind, Schema, TypeDef
+from .rules import Report
+
+
+def taken_words(schema: Schema) -> Iterator[Report]:
+    for definition in schema.types.values():
+        yield from _taken(definition, definition.name, words.FOR_TYPES)
+        tables = {Kind.ENUM: words.FOR_VALUES, Kind.UNION: words.FOR_MEMBERS, Kind.STRUCT: words.FOR_FIELDS}
+        for member in members(definition):
+            yield from _taken(member, f"{definition.name}.{member.name}", tables[definition.kind])
+
+
+def _taken(
+    item: TypeDef | Field | EnumValue, shown: str, table: Mapping[str, frozenset[str]]
+) -> Iterator[Report]:
+    languages = [language for language, taken in table.items() if item.name in taken]
+    if languages:
+        yield Report(
+            item.position,
+            f"`{shown}` is a word of its own in {' and '.join(languages)}",
+            "Choose another name",
+        )
+
+
+def reserved_forms(schema: Schema) -> Iterator[Report]:
+    for name, item in items(schema):
+        if "__" in item.name or re.match("_[A-Z]", item.name):
+            message = f"`{name}` has a form that C++ and Python keep for themselves"
+            yield Report(
+                item.position, message, "Use neither two underscores in a row nor `_` before a capital"
+            )
+
+
+def converted_names(schema: Schema) -> Iterator[Report]:
+    yield from _folded("", schema.types.values())
+    for definition in schema.types.values():
+        yield from _folded(f"{definition.name}.", members(definition))
+
+
+def _folded(owner: str, items: Iterable[TypeDef | Field | EnumValue]) -> Iterator[Report]:
+    seen: dict[str, str] = {}
+    for item in items:
+        folded = item.name.replace("_", "").lower()
+        if folded in seen:
+            message = f"`{owner}{item.name}` and `{owner}{seen[folded]}` differ only in case or underscores"
+            yield Report(item.position, message, "Languages that convert names would give both the same one")
+        seen.setdefault(folded, item.name)
+
+
+def mapped_names(schema: Schema) -> Iterator[Report]:
+    for definition in schema.types.values():
+        for library in ("torch", "c10"):
+            seen: dict[str, str] = {}
+            for value in definition.values:
+                name = getattr(value, library)
+                if name is not None and name in seen:
+                    message = (
+                        f"`{definition.name}.{value.name}` and `{seen[name]}` both are `{library}: {name}`"
+                    )
+                    yield Report(value.position, message, "The way back from there would be ambiguous")
+                seen.setdefault(name, value.name)
+
+
+def short_names(schema: Schema) -> Iterator[Report]:
+    for definition in schema.types.values():
+        seen: dict[str, str] = {}
+        for field in definition.fields if definition.kind is Kind.UNION else ():
+            short = python.short_name(field.name)
+            if short in seen:
+                message = f"`{definition.name}.{field.name}` and `{seen[short]}` differ only in `as_`"
+                hint = f"In Python, both would be made by {definition.name}.of_{short}(); rename one"
+                yield Report(field.position, message, hint)
+            seen.setdefault(short, field.name)
+
+
+def items(schema: Schema) -> Iterator[tuple[str, TypeDef | Field | EnumValue]]:
+    """Everything with a name, and that name as messages show it."""
+    for definition in schema.types.values():
+        yield definition.name, definition
+        for member in members(definition):
+            yield f"{definition.name}.{member.name}", member

@@ -13,8 +13,8 @@ class Pt2WireError(Exception):
         hint: What the reader can do about it.
 
     Example:
-        >>> str(Pt2WireError("expected 8.2 to 8.20, found 9.0", path="schema_version", hint="Upgrade pt2wire."))
-        'schema_version: expected 8.2 to 8.20, found 9.0. Upgrade pt2wire.'
+        >>> str(Pt2WireError("expected 8.2 to 8.20, found 9.0", path="schema_version", hint="Upgrade."))
+        'schema_version: expected 8.2 to 8.20, found 9.0. Upgrade.'
     """
 
     def __init__(self, message: str, *, path: str | None = None, hint: str | None = None) -> None:

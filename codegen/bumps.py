@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .changes import additions, compare, members, number
+from .changes import Member, additions, compare, members, number
 from .faults import Level
 from .incompatible import breaks
-from .model import Position, Schema, Version
+from .model import Position, Schema, TypeDef, Version
 from .rules import BreakingRule, Report
 
 
@@ -109,14 +109,25 @@ def _next(before: Schema, after: Schema) -> Version:
 
 def _redated(before: Schema, after: Schema) -> Iterator[Report]:
     for pair in compare(before, after).pairs:
-        dates = [(pair.after.name, pair.before, pair.after)]
-        kept = [(member.name, member.before, member.after) for member in (*pair.kept, *pair.renamed)]
-        for name, old, new in (*dates, *kept):
-            moved = old.since != new.since or old.since_revision != new.since_revision
-            if moved and (old.since is None) is (new.since is None):
-                was, now = old.since or old.since_revision, new.since or new.since_revision
-                message = f"`{name}` was there since {was}, and now since {now}"
-                yield Report(new.position, message, "History does not change; set it back")
+        yield from _redated_item(pair.after.name, pair.before, pair.after)
+        for member in (*pair.kept, *pair.renamed):
+            inherited = _date(member.before) == _date(pair.before) and _date(member.after) == _date(
+                pair.after
+            )
+            if not inherited:
+                yield from _redated_item(member.name, member.before, member.after)
+
+
+def _redated_item(name: str, old: TypeDef | Member, new: TypeDef | Member) -> Iterator[Report]:
+    """A change from `since` to `since_revision` or back is one of owner, and reported as such."""
+    if _date(old) != _date(new) and (old.since is None) is (new.since is None):
+        was, now = old.since or old.since_revision, new.since or new.since_revision
+        message = f"`{name}` was there since {was}, and now since {now}"
+        yield Report(new.position, message, "History does not change; set it back")
+
+
+def _date(item: TypeDef | Member) -> tuple[Version | None, int | None]:
+    return item.since, item.since_revision
 
 
 def _unreserved(before: Schema, after: Schema) -> Iterator[Report]:

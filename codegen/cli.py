@@ -15,6 +15,7 @@ from pathlib import Path
 from .breaking import SourceError, breaking, schema_before
 from .compare_torch import compare_torch
 from .faults import Finding, Level, SchemaError
+from .history import as_of
 from .lint import RULES, lint
 from .model import Schema
 from .outputs import compare_tree, render_all, write_tree
@@ -164,6 +165,8 @@ def _compare_torch(arguments: argparse.Namespace) -> int:
     schema_path = _schema_path(arguments)
     schema = load_schema(schema_path)
     torch = read_torch(arguments.torch if arguments.torch is not None else find_torch())
+    if torch.version < schema.version:  # an older torch is fine if it lacks nothing but what came later
+        schema = as_of(schema, torch.version)
     comparison = compare_torch(schema, torch)
     if not comparison.additions and not comparison.contradictions and schema.version == torch.version:
         _say(f"{schema_path} says what torch {torch.release} says, version {torch.version}")

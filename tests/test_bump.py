@@ -45,7 +45,7 @@ STORED = compendium_paths(folder(HEAD.schema))
 
 
 def use_all(program: Any, schema: Schema, types: Any) -> None:
-    """A remark at the node, sizes as its first argument, a new dtype as its second."""
+    """A text at the node, sizes as its first argument, a new dtype as its second."""
     use_field(program, schema, types)
     arguments = program.graph_module.graph.nodes[0].inputs
     arguments.append(types.NamedArgument("second", types.Argument.create(as_int=1)))
@@ -80,19 +80,19 @@ BUMPS = {
         edit=lambda edit: add_own_field(edit.revision()),
         use=use_own_field,
         line=f"from the future by revision {REVISION + 1}",
-        python="f'{program.remark} by revision {program.writer.revision}'",
-        apache="f'{program.remark} by revision {program.writer.revision}'",
-        cpp='std::cout << *program->remark << " by revision " << program->writer->revision;',
+        python="f'{program.from_future} by revision {program.writer.revision}'",
+        apache="f'{program.from_future} by revision {program.writer.revision}'",
+        cpp='std::cout << *program->from_future << " by revision " << program->writer->revision;',
     ),
     "minor": Bump(
         edit=lambda edit: add_value(add_member(add_field(edit.minor()))),
         use=use_all,
-        line="from the future 7 INT4",
-        python="f'{node.remark} {first.as_sizes[0].as_int} {second.as_scalar_type.name}'",
-        apache="f'{node.remark} {first.as_sizes[0].as_int} {names[second.as_scalar_type]}'",
+        line="from the future 7 FROM_FUTURE",
+        python="f'{node.from_future} {first.as_from_future[0].as_int} {second.as_scalar_type.name}'",
+        apache="f'{node.from_future} {first.as_from_future[0].as_int} {names[second.as_scalar_type]}'",
         cpp="""
   const auto& node = program->graph_module.graph.nodes[0];
-  std::cout << *node.remark << ' ' << node.inputs[0].arg.as_sizes()[0].as_int() << ' '
+  std::cout << *node.from_future << ' ' << node.inputs[0].arg.as_from_future()[0].as_int() << ' '
             << name(node.inputs[1].arg.as_scalar_type());""",
     ),
     "major": Bump(
@@ -311,10 +311,10 @@ def test_the_new_package_reads_old_files_or_refuses_them_by_version(tree: Tree, 
 
 OLD_READERS: dict[str, tuple[list[str] | str, list[str] | str]] = {
     # What skips, and what refuses, from Thrift and from JSON.
-    "own field": ([f"#{free_id(HEAD.schema, 'ExportedProgram', own=True)}"], ["remark"]),
+    "own field": ([f"#{free_id(HEAD.schema, 'ExportedProgram', own=True)}"], ["from_future"]),
     "minor": (
         f"inputs[0].arg: Argument has no member {free_id(HEAD.schema, 'Argument')}",
-        "inputs[0].arg: Argument has no member 'as_sizes'",
+        "inputs[0].arg: Argument has no member 'as_from_future'",
     ),
     "major": (f"schema_version: expected format {OLDEST} to {NOW}, found {MAJOR}. Upgrade pt2wire",) * 2,
 }

@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pt2wire.codegen import thrift
 from pt2wire.codegen.breaking import RULES, breaking
 from pt2wire.codegen.cli import main
-from pt2wire.codegen.faults import Finding, Level
+from pt2wire.codegen.faults import Finding, Level, SchemaError
 from pt2wire.codegen.lint import RULES as LINT_RULES
 from pt2wire.codegen.model import Position, Schema
 from pt2wire.codegen.resolve import parse_schema
@@ -77,6 +79,34 @@ def test_ids_are_unique_over_all_rules() -> None:
 @pytest.mark.parametrize("name", MENDED)
 def test_a_compatible_change_with_its_bump_has_no_finding(before: Schema, name: str) -> None:
     assert breaking(before, after(MENDED[name])) == []
+
+
+_LINES = BASE.splitlines(keepends=True)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(_LINES) - 1), st.sampled_from(_LINES) | st.just("")),
+        min_size=1,
+        max_size=4,
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_two_schemas_can_be_compared_both_ways(before: Schema, edits: list[tuple[int, str]]) -> None:
+    lines = list(_LINES)
+    for number, line in edits:
+        lines[number] = line
+    try:
+        schema = parse_schema("".join(lines).encode(), "after.yaml")
+    except SchemaError:
+        return
+    for first, second in ((before, schema), (schema, before), (schema, schema)):
+        for finding in breaking(first, second):
+            assert finding.position.file == second.places["name"].file
+            assert finding.message and finding.hint
+    assert breaking(schema, schema) == []
+    if schema.digest == before.digest:
+        assert breaking(before, schema) == []
 
 
 # Apache's compiler compares two IDLs as well: what it says, and which of our rules say the same.

@@ -54,7 +54,9 @@ def compendium_paths(place: Path) -> list[Path]:
 def add_field(edit: Edit) -> Edit:
     """Adds an optional field of PyTorch's to Node."""
     number, since = free_id(edit.schema, "Node"), next_minor(edit.before)
-    line = f'remark: {{id: {number}, type: optional string, since: "{since}", default: null, doc: A remark.}}'
+    line = (
+        f'from_future: {{id: {number}, type: optional string, since: "{since}", default: null, doc: A text.}}'
+    )
     return edit.append("Node", line)
 
 
@@ -62,7 +64,7 @@ def add_member(edit: Edit) -> Edit:
     """Adds a member to Argument."""
     number, since = free_id(edit.schema, "Argument"), next_minor(edit.before)
     return edit.append(
-        "Argument", f'as_sizes: {{id: {number}, type: list<SymInt>, since: "{since}", doc: Sizes.}}'
+        "Argument", f'as_from_future: {{id: {number}, type: list<SymInt>, since: "{since}", doc: Sizes.}}'
     )
 
 
@@ -70,33 +72,33 @@ def add_value(edit: Edit) -> Edit:
     """Adds a value to ScalarType."""
     number = max(value.value for value in edit.schema.types["ScalarType"].values) + 1
     return edit.append(
-        "ScalarType", f'INT4: {{value: {number}, since: "{next_minor(edit.before)}", doc: Nibbles.}}'
+        "ScalarType", f'FROM_FUTURE: {{value: {number}, since: "{next_minor(edit.before)}", doc: Nibbles.}}'
     )
 
 
 def add_own_field(edit: Edit) -> Edit:
     """Adds a field of ours to ExportedProgram."""
     number, since = free_id(edit.schema, "ExportedProgram", own=True), edit.before.revision + 1
-    entry = f"id: {number}, type: optional string, since_revision: {since}, default: null, doc: A remark."
-    return edit.append("ExportedProgram", f"remark: {{{entry}}}")
+    entry = f"id: {number}, type: optional string, since_revision: {since}, default: null, doc: A text."
+    return edit.append("ExportedProgram", f"from_future: {{{entry}}}")
 
 
 def use_field(program: Any, schema: Schema, types: Any) -> None:
-    program.graph_module.graph.nodes[0].remark = "from the future"
+    program.graph_module.graph.nodes[0].from_future = "from the future"
 
 
 def use_member(program: Any, schema: Schema, types: Any) -> None:
-    argument = types.Argument.create(as_sizes=[types.SymInt.create(as_int=7)])
+    argument = types.Argument.create(as_from_future=[types.SymInt.create(as_int=7)])
     program.graph_module.graph.nodes[0].inputs[0].arg = argument
 
 
 def use_value(program: Any, schema: Schema, types: Any) -> None:
-    argument = types.Argument.create(as_scalar_type=types.ScalarType.INT4)
+    argument = types.Argument.create(as_scalar_type=types.ScalarType.FROM_FUTURE)
     program.graph_module.graph.nodes[0].inputs[0].arg = argument
 
 
 def use_own_field(program: Any, schema: Schema, types: Any) -> None:
-    program.remark = "from the future"
+    program.from_future = "from the future"
     program.writer = types.Writer("pt2wire", "9.9", schema.revision)
 
 

@@ -335,6 +335,12 @@ PAIRS = [
         "`Thing.x` was there since 8.2, and now since 8.3",
     ),
     Pair(
+        "since-rewritten",
+        {CHOICE: CHOICE.replace("  Choice", f"  {MARK}Choice").replace('"8.2"', '"8.1"')},
+        {CHOICE: CHOICE.replace("doc: I.", 'since: "8.2", doc: I.')},
+        "`Choice` was there since 8.2, and now since 8.1",
+    ),
+    Pair(
         "removed-unreserved",
         {FLAG: "", THING: f"  {MARK}Thing:\n"} | MAJOR,
         {FLAG: "", "ids: [70], names: [gone]": "ids: [70, 40], names: [gone, flag]"} | MAJOR,

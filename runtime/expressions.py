@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -29,12 +30,15 @@ MAX_DEPTH = 100
 MAX_INTEGER_BITS = 128
 MAX_EXPONENT = 64  # of a power with a literal exponent
 MAX_FLOAT_PRECISION = 1_024  # bits
+_MAX_DECIMAL_EXPONENT = 324  # of the smallest double; the largest has 308
 # sympy folds constants and torch expands products while it builds and checks an expression. A short text must
 # not make them compute numbers or polynomials of any size.
 MAX_VALUE_BITS = 4_096
 MAX_TERMS = 4_096
 
 Sort = Literal["number", "boolean", "case"]
+
+_names = str.split
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,112 +99,55 @@ def _numbers(count: int, most: int | None = -1, result: Sort = "number") -> Sign
     return Signature(count, count if most == -1 else most, ("number",), result)
 
 
-_LOGIC = Signature(0, None, ("boolean",), "boolean")
-_ROUNDING = _numbers(1)
-_RELATION = _numbers(2, result="boolean")
-
 FUNCTIONS: dict[str, Signature] = {
-    # sympy: arithmetic
-    "Add": _numbers(0, None),
-    "Mul": _numbers(0, None),
+    # sympy
+    **dict.fromkeys(_names("Add Mul"), _numbers(0, None)),
     "Pow": _numbers(2),
-    "Abs": _numbers(1),
-    "floor": _ROUNDING,
-    "ceiling": _ROUNDING,
-    # sympy: relations and logic
-    "Equality": _RELATION,
-    "Unequality": _RELATION,
-    "StrictLessThan": _RELATION,
-    "LessThan": _RELATION,
-    "StrictGreaterThan": _RELATION,
-    "GreaterThan": _RELATION,
-    "And": _LOGIC,
-    "Or": _LOGIC,
+    **dict.fromkeys(_names("Abs floor ceiling"), _numbers(1)),
+    **dict.fromkeys(_names("Equality Unequality"), _numbers(2, result="boolean")),
+    **dict.fromkeys(
+        _names("StrictLessThan LessThan StrictGreaterThan GreaterThan"), _numbers(2, result="boolean")
+    ),
+    **dict.fromkeys(_names("And Or"), Signature(0, None, ("boolean",), "boolean")),
     "Not": Signature(1, 1, ("boolean",), "boolean"),
     "Piecewise": Signature(1, None, ("case",), "number"),
     "ExprCondPair": Signature(2, 2, ("number", "boolean"), "case"),
     # torch.utils._sympy.functions
-    "Max": _numbers(1, None),
-    "Min": _numbers(1, None),
-    "FloorDiv": _numbers(2),
-    "CleanDiv": _numbers(2),
-    "CeilDiv": _numbers(2),
-    "Mod": _numbers(2),
-    "PythonMod": _numbers(2),
+    **dict.fromkeys(_names("Max Min IsNonOverlappingAndDenseIndicator"), _numbers(1, None)),
+    **dict.fromkeys(_names("FloorDiv CleanDiv CeilDiv Mod PythonMod IntTrueDiv FloatTrueDiv"), _numbers(2)),
+    **dict.fromkeys(_names("LShift RShift PowByNatural FloatPow RoundDecimal"), _numbers(2)),
+    **dict.fromkeys(_names("ToFloat CeilToInt FloorToInt RoundToInt TruncToInt"), _numbers(1)),
+    **dict.fromkeys(_names("TruncToFloat Identity"), _numbers(1)),
     "ModularIndexing": _numbers(3),
     "Where": Signature(3, 3, ("boolean", "number"), "number"),
-    "IntTrueDiv": _numbers(2),
-    "FloatTrueDiv": _numbers(2),
-    "LShift": _numbers(2),
-    "RShift": _numbers(2),
-    "PowByNatural": _numbers(2),
-    "FloatPow": _numbers(2),
-    "ToFloat": _ROUNDING,
-    "CeilToInt": _ROUNDING,
-    "FloorToInt": _ROUNDING,
-    "RoundToInt": _ROUNDING,
-    "TruncToInt": _ROUNDING,
-    "TruncToFloat": _ROUNDING,
-    "RoundDecimal": _numbers(2),
-    "Identity": _ROUNDING,
-    "IsNonOverlappingAndDenseIndicator": _numbers(1, None),
-    "BitwiseFn_bitwise_and": _numbers(2),
-    "BitwiseFn_bitwise_or": _numbers(2),
-    "BitwiseFn_bitwise_xor": _numbers(2),
+    **{f"BitwiseFn_bitwise_{name}": _numbers(2) for name in _names("and or xor")},
     **{
         f"OpaqueUnaryFn_{name}": _numbers(1)
-        for name in [
-            "sqrt",
-            "cos",
-            "cosh",
-            "sin",
-            "sinh",
-            "tan",
-            "tanh",
-            "asin",
-            "acos",
-            "atan",
-            "exp",
-            "log",
-            "asinh",
-            "log2",
-        ]
+        for name in _names("sqrt cos cosh sin sinh tan tanh asin acos atan exp log asinh log2")
     },
 }
 
+# Functions whose value is a float, and those whose value is one if an argument is.
+_FLOAT_VALUED = frozenset(
+    _names("ToFloat TruncToFloat IntTrueDiv FloatTrueDiv FloatPow RoundDecimal")
+    + [name for name in FUNCTIONS if name.startswith("OpaqueUnaryFn_")]
+)
+_FLOAT_PRESERVING = frozenset(
+    _names("Add Mul Pow Abs Max Min Identity Where Piecewise ExprCondPair Mod PythonMod")
+)
+# Given floats, these search for a common divisor without end. torch gives them integers only.
+_NO_FLOATS = frozenset(_names("FloorDiv CleanDiv CeilDiv RShift ModularIndexing"))
+
 CONSTANTS: dict[str, Sort] = {
-    "oo": "number",
-    "-oo": "number",
-    "int_oo": "number",
-    "-int_oo": "number",
-    "zoo": "number",
-    "nan": "number",
-    "pi": "number",
-    "E": "number",
-    "true": "boolean",
-    "false": "boolean",
+    **dict.fromkeys(_names("oo -oo int_oo -int_oo zoo nan pi E"), "number"),
+    **dict.fromkeys(_names("true false"), "boolean"),
 }
 
 ASSUMPTIONS = frozenset(
-    [
-        "commutative",
-        "complex",
-        "even",
-        "extended_real",
-        "finite",
-        "infinite",
-        "integer",
-        "irrational",
-        "negative",
-        "nonnegative",
-        "nonpositive",
-        "nonzero",
-        "odd",
-        "positive",
-        "rational",
-        "real",
-        "zero",
-    ]
+    _names(
+        "commutative complex even extended_real finite infinite integer irrational"
+        " negative nonnegative nonpositive nonzero odd positive rational real zero"
+    )
 )
 
 _TOKEN = re.compile(
@@ -211,7 +158,7 @@ _TOKEN = re.compile(
     re.ASCII | re.VERBOSE,
 )
 _SYMBOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}", re.ASCII)
-_DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?(e[+-]?[0-9]{1,4})?|[+-]?inf|nan", re.ASCII)
+_DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?(e[+-]?[0-9]{1,9})?|[+-]?inf|nan", re.ASCII)
 
 
 class _Part(NamedTuple):
@@ -222,6 +169,7 @@ class _Part(NamedTuple):
     sort: Sort
     bits: int
     terms: int
+    is_float: bool = False
 
 
 @lru_cache(maxsize=4_096)
@@ -343,6 +291,8 @@ class _Parser:
             raise self._fault(f"expected at most {MAX_NODES} terms, found more")
         if (kind, name) == ("mark", "-"):
             name = "-" + self._expect("name", "'oo' or 'int_oo'")
+            if name not in CONSTANTS:
+                raise self._fault(f"expected 'oo' or 'int_oo' after '-', found {name[1:]!r}")
         elif kind != "name":
             raise self._fault(f"expected an expression, found {name!r}")
         if name in CONSTANTS:
@@ -413,8 +363,10 @@ class _Parser:
         text = self._expect("string", "a decimal number in single quotes")[1:-1]
         if not _DECIMAL.fullmatch(text):
             raise self._fault(f"expected a decimal number, found {text[:40]!r}")
-        value = float(text)
-        if math.isinf(value) and "inf" not in text:
+        # As decimal digits: of what sympy writes for the largest double, float() makes infinity.
+        digits = Decimal(text)
+        exponent = abs(digits.adjusted()) if digits.is_finite() and digits else 0
+        if exponent > _MAX_DECIMAL_EXPONENT:
             raise self._fault(f"expected a number that a double can hold, found {text[:40]!r}")
         self._mark(",")
         if (key := self._expect("name", "'precision'")) != "precision":
@@ -424,8 +376,7 @@ class _Parser:
         if not 1 <= precision <= MAX_FLOAT_PRECISION:
             raise self._fault(f"expected a precision of 1 to {MAX_FLOAT_PRECISION} bits, found {precision}")
         self._mark(")")
-        exponent = math.frexp(value)[1] if math.isfinite(value) else 0
-        return _Part(Float(text, precision), "number", max(53, abs(exponent)), 1)
+        return _Part(Float(text, precision), "number", max(53, 4 * exponent), 1, True)
 
     def _apply(self, function: str, depth: int) -> _Part:
         signature = FUNCTIONS[function]
@@ -442,6 +393,10 @@ class _Parser:
                     raise self._fault(
                         f"expected a {wanted} as argument {len(parts) + 1} of {function}, found a {part.sort}"
                     )
+                if part.is_float and function in _NO_FLOATS:
+                    raise self._fault(
+                        f"expected an integer as argument {len(parts) + 1} of {function}, found a float"
+                    )
                 parts.append(part)
                 if not self._more():
                     break
@@ -457,7 +412,11 @@ class _Parser:
             raise self._fault(
                 f"expected at most {MAX_TERMS} terms when expanded, found {function} of {terms}"
             )
-        return _Part(Apply(function, tuple(part.expression for part in parts)), signature.result, bits, terms)
+        is_float = function in _FLOAT_VALUED or (
+            function in _FLOAT_PRESERVING and any(part.is_float for part in parts)
+        )
+        expression = Apply(function, tuple(part.expression for part in parts))
+        return _Part(expression, signature.result, bits, terms, is_float)
 
     def _size(self, function: str, parts: list[_Part]) -> tuple[int, int]:
         bits = [part.bits for part in parts]

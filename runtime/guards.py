@@ -13,6 +13,8 @@ from functools import lru_cache
 
 from .errors import DeserializeError, UnsafeArtifactError
 
+_names = str.split
+
 MAX_LENGTH = 65_536  # characters of one guard
 MAX_DEPTH = 100
 MAX_EXPONENT = 64  # of a power with a literal exponent
@@ -38,39 +40,13 @@ FUNCTIONS = frozenset(
     {"max", "min", "abs", "round", "IsNonOverlappingAndDenseIndicator"}
     | {
         f"math.{name}"
-        for name in [
-            "floor",
-            "ceil",
-            "trunc",
-            "sqrt",
-            "exp",
-            "log",
-            "log2",
-            "sin",
-            "cos",
-            "tan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "asin",
-            "acos",
-            "atan",
-            "asinh",
-            "isnan",
-        ]
+        for name in _names(
+            "floor ceil trunc sqrt exp log log2 sin cos tan sinh cosh tanh asin acos atan asinh isnan"
+        )
     }
     | {
         f"torch.{name}"
-        for name in [
-            "sym_float",
-            "sym_int",
-            "sym_max",
-            "sym_min",
-            "sym_not",
-            "sym_ite",
-            "sym_sqrt",
-            "_sym_sqrt",
-        ]
+        for name in _names("sym_float sym_int sym_max sym_min sym_not sym_ite sym_sqrt _sym_sqrt")
     }
 )
 # Methods of an input tensor, all without arguments.

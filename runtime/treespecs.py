@@ -22,6 +22,8 @@ from typing import Any
 
 from .errors import DeserializeError
 
+_names = str.split
+
 PROTOCOL = 1
 MAX_LENGTH = 16 << 20  # characters of one treespec
 MAX_DEPTH = 100
@@ -29,22 +31,7 @@ MAX_NODES = 1 << 20
 
 # The functions that a defaultdict may make its values with: module, name.
 FACTORIES = frozenset(
-    {
-        ("builtins", name)
-        for name in [
-            "bool",
-            "bytes",
-            "complex",
-            "dict",
-            "float",
-            "frozenset",
-            "int",
-            "list",
-            "set",
-            "str",
-            "tuple",
-        ]
-    }
+    {("builtins", name) for name in _names("bool bytes complex dict float frozenset int list set str tuple")}
     | {("collections", name) for name in ["Counter", "OrderedDict", "deque"]}
 )
 

@@ -28,7 +28,7 @@ class Metadata:
         self._source_stacks: dict[str, list[tuple[str, Any]]] = {}
 
     def import_metadata(self, metadata: Mapping[str, str]) -> dict[str, Any]:
-        """Read the metadata of one node: entries for `Node.meta`, of which no two nodes share a mutable one."""
+        """Read the metadata of one node: entries for its `meta`. No two nodes share a mutable one."""
         meta: dict[str, Any] = {}
         try:
             for key, text in metadata.items():

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch._export.verifier import Verifier, load_verifier
 from torch.export import ExportedProgram
 
+from ..collector import collector_off
 from ..errors import DeserializeError
 from ..generated import types
 from ..guards import check_guard
@@ -51,7 +50,7 @@ def import_program(
         >>> ep.module()(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    with _collector_off():
+    with collector_off():
         with within("range_constraints"):
             ranges = import_ranges(tree.range_constraints)
         with within("verifiers"):
@@ -108,15 +107,3 @@ def _import_verifier(dialect: str) -> type[Verifier]:
             f"expected a dialect whose verifier is registered, found {dialect[:80]!r}",
             hint="Import the library that defines the dialect before loading",
         ) from None
-
-
-@contextmanager
-def _collector_off() -> Iterator[None]:
-    """Python's cycle collector would walk the growing program again and again, and find nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -151,8 +151,17 @@ class Symbols:
         return number
 
     def _set_hint(self, expression: Any, value: Any) -> None:
-        if value is not None and not expression.is_number:
-            self.shape_env.backed_var_to_val.setdefault(expression, value)
+        if value is None or expression.is_number:
+            return
+        hints = self.shape_env.backed_var_to_val
+        hints.setdefault(expression, value)
+        if not expression.is_Symbol and len(expression.free_symbols) == 1:
+            # A dim given as `4*d` may be all that there is of `d`.
+            (symbol,) = expression.free_symbols
+            if symbol not in hints and not _UNBACKED.fullmatch(symbol.name):
+                solution = _solve_linear(expression, symbol, value)
+                if solution is not None:
+                    hints[symbol] = solution
 
     def _introduce(self, symbol: sympy.Symbol) -> None:
         name: str = symbol.name
@@ -162,23 +171,19 @@ class Symbols:
                 found = f"{sympy.srepr(known)} and {sympy.srepr(symbol)}"
                 raise DeserializeError(f"expected one symbol named {name!r}, found {found}")
             return
-        self._constrain(name, symbol)
+        if (bounds := self._ranges.get(name)) is not None:
+            self.shape_env.constrain_symbol_range(
+                symbol, compiler_min=bounds.lower, compiler_max=bounds.upper
+            )
         if self._reserve(name):
             self.unbound.add(symbol)
         self.shape_env.var_to_stack[symbol] = self._stack
 
     def _introduce_compound(self, expression: Any) -> None:
         for part in sympy.postorder_traversal(expression):
-            if part.args and (name := str(part)) in self._compound and name not in self._symbols:
-                self._symbols[name] = part
-                self._constrain(name, part)
-
-    def _constrain(self, name: str, expression: Any) -> None:
-        bounds = self._ranges.get(name)
-        if bounds is not None:
-            self.shape_env.constrain_symbol_range(
-                expression, compiler_min=bounds.lower, compiler_max=bounds.upper
-            )
+            # Not for the ShapeEnv: torch takes whatever has a range there for a symbol.
+            if part.args and (name := str(part)) in self._compound:
+                self._symbols.setdefault(name, part)
 
     def _reserve(self, name: str) -> bool:
         """Whether a name is that of an unbacked symbol; torch will not give it to another one then."""
@@ -189,6 +194,20 @@ class Symbols:
         following = int(match["index"]) + 1
         setattr(self.shape_env, counter, max(getattr(self.shape_env, counter), following))
         return True
+
+
+def _solve_linear(expression: Any, symbol: sympy.Symbol, value: Any) -> Any:
+    """The integer for a symbol of which an expression `a*symbol + b` has an integer value; None without one."""
+    constant = expression.xreplace({symbol: sympy.S.Zero})
+    factor = expression.xreplace({symbol: sympy.S.One}) - constant
+    if (
+        not (factor.is_Integer and constant.is_Integer)
+        or factor == 0
+        or factor * symbol + constant != expression
+    ):
+        return None
+    solution = (value - constant) / factor
+    return solution if solution.is_Integer else None
 
 
 def import_expression(expression: Expression) -> Any:

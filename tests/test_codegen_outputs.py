@@ -61,7 +61,7 @@ def test_the_copy_of_the_schema_is_equal_byte_for_byte(files: dict[str, bytes]) 
 
 
 def test_every_file_says_that_it_is_generated(files: dict[str, bytes]) -> None:
-    digest = load_schema(SCHEMA).digest
+    schema = load_schema(SCHEMA)
     for path, content in files.items():
         if path in ("schema.yaml", "schema.json"):
             continue
@@ -71,8 +71,8 @@ def test_every_file_says_that_it_is_generated(files: dict[str, bytes]) -> None:
             MARK,
             "do not edit",
             "pt2wire schema generate",
-            "Schema 8.20, revision 1",
-            digest[:16],
+            f"Schema {schema.version}, revision {schema.revision}",
+            schema.digest[:16],
         ):
             assert expected in text, path
         assert str(ROOT) not in content.decode(), path

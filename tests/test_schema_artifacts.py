@@ -13,7 +13,7 @@ import pt2wire
 import pytest
 from pt2wire.codegen.breaking import breaking
 from pt2wire.codegen.faults import Level
-from pt2wire.codegen.model import Kind, NamedType
+from pt2wire.codegen.model import Kind, NamedType, Version
 from pt2wire.codegen.resolve import load_schema
 from pt2wire.generated import types
 
@@ -77,6 +77,8 @@ def test_head_reads_what_an_older_version_wrote(path: Path) -> None:
 def test_pytorch_reads_the_json_and_writes_the_same() -> None:
     serialize = pytest.importorskip("torch._export.serde.serialize")
     torch_schema = pytest.importorskip("torch._export.serde.schema")
+    if Version(*torch_schema.SCHEMA_VERSION) < HEAD.schema.version:
+        pytest.skip("the installed torch is older than schema.yaml")
     plain = json.loads((HERE / "ExportedProgram.json").read_bytes())
     tree = serialize._dict_to_dataclass(torch_schema.ExportedProgram, plain)
     del plain["writer"]

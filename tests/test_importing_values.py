@@ -259,7 +259,8 @@ _REFUSED = {
     ),
     "expression": (
         _meta([2, ("__import__('os')", None)], [1, 1]),
-        "sizes[1].as_expr.expr_str, column 1: expected a symbol, a number or a known function, found '__import__'",
+        "sizes[1].as_expr.expr_str, column 1: expected a symbol, a number or a known function, found "
+        "'__import__'",
     ),
     "boolean": (
         _meta([("true", None)], [1]),

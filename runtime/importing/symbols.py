@@ -197,7 +197,7 @@ class Symbols:
 
 
 def _solve_linear(expression: Any, symbol: sympy.Symbol, value: Any) -> Any:
-    """The integer for a symbol of which an expression `a*symbol + b` has an integer value; None without one."""
+    """The integer for a symbol of which `a*symbol + b` has an integer value; None if there is none."""
     constant = expression.xreplace({symbol: sympy.S.Zero})
     factor = expression.xreplace({symbol: sympy.S.One}) - constant
     if (

@@ -13,13 +13,17 @@ SEED ?= 0
 # Random tests take a fixed seed, so that a run can be repeated; another one: make test SEED=1
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist=loadgroup --hypothesis-seed=$(SEED)
 
-.PHONY: demo test test-all generate check lint bench bench-smoke clean
+.PHONY: demo test test-all generate check lint bench bench-smoke system clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 
-test: $(READY)
+test: system $(READY)
 	$(PYTEST) -m "not wide"
+
+# Compilers and libraries that the tests use; the other targets need only python3, g++ and make.
+system:
+	bash .ci/system-packages
 
 # `make test`, then the wide tests.
 test-all: test

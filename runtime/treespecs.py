@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from .errors import DeserializeError
+from .names import check_text
 
 _names = str.split
 
@@ -79,8 +80,6 @@ LEAF = TreeSpecNode(None, None, (), 1)
 _TYPE_NAME = re.compile(r"[A-Za-z_][\w.<>\[\], ]{0,511}")
 _ENUM_KEYS = {"__enum__", "fqn", "name"}
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-# module() pastes keys into the source of its guards
-_KEY = re.compile(r"[^'\"\\\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 
 
 @lru_cache(maxsize=1_024)
@@ -188,11 +187,9 @@ def _key_list(value: Any, count: int, path: str) -> tuple[Any, ...]:
 def _key(value: Any, path: str, depth: int) -> Any:
     match value:
         case str():
-            if not _KEY.fullmatch(value):
+            if reason := check_text(value):
                 raise DeserializeError(
-                    f"expected a key without quotes, backslashes and controls, found {value[:80]!r}",
-                    path=path,
-                    hint="torch pastes keys into the Python source of its guards.",
+                    f"expected a plain text as key, found {value[:60]!r}, which {reason}", path=path
                 )
             return value
         case None | bool() | float():

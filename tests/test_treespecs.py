@@ -78,14 +78,13 @@ def test_a_spec_comes_back_as_pytree_reads_it(tree: Any) -> None:
     assert found == spec == pytree.treespec_loads(text)
     assert _shape(found) == _shape(spec)
     assert parse_treespec(text).leaf_count == spec.num_leaves
-    assert pytree.tree_unflatten(range(spec.num_leaves), found) == pytree.tree_unflatten(
-        range(spec.num_leaves), spec
-    )
+    leaves = range(spec.num_leaves)
+    assert pytree.tree_unflatten(leaves, found) == pytree.tree_unflatten(leaves, spec)
     assert pytree.treespec_dumps(found, types.TREESPEC_VERSION) == text
 
 
 def _shape(spec: pytree.TreeSpec) -> Any:
-    """Specs compare by the name of their classes; this has the classes themselves, and the type of each context."""
+    """Specs compare by the name of their classes; this has the classes, and the types of the keys."""
     context = spec.context
     kinds = [type(key) for key in context] if isinstance(context, list) else type(context)
     return spec.type, kinds, context, [_shape(child) for child in spec.children()]
@@ -163,8 +162,8 @@ _REFUSED = {
     ),
     "a key that ends a string": (
         _text("builtins.dict", "[\"']+str(print(1))+['\"]", _LEAF),
-        "[1].context[0]: expected a key without quotes, backslashes and controls, found "
-        "\"']+str(print(1))+['\". torch pastes keys into the Python source of its guards.",
+        "[1].context[0]: expected a plain text as key, found \"']+str(print(1))+['\", which holds a quote, "
+        "which PyTorch pastes into source unescaped",
     ),
     "an object as key": (
         _text("builtins.dict", '[{"a": 1}]', _LEAF),

@@ -36,9 +36,7 @@ def _import_entry(
 ) -> ModuleCallEntry:
     # The module at the root has an empty name
     if entry.fqn and (reason := check_fqn(entry.fqn)):
-        raise DeserializeError(
-            f"expected the name of a module, found {entry.fqn[:80]!r}, which is or {reason}"
-        )
+        raise DeserializeError(f"expected the name of a module, found {entry.fqn[:80]!r} ({reason})")
     if entry.signature is None:
         return ModuleCallEntry(fqn=entry.fqn, signature=None)
     with within("signature"):

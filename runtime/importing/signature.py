@@ -70,7 +70,7 @@ def _tensor(argument: types.TensorArgument) -> TensorArgument:
 
 def _target(fqn: str) -> str:
     if reason := check_fqn(fqn):
-        raise DeserializeError(f"expected the name of a weight, found {fqn[:80]!r}, which is or {reason}")
+        raise DeserializeError(f"expected the name of a weight, found {fqn[:80]!r} ({reason})")
     return fqn
 
 

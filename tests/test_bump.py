@@ -30,6 +30,7 @@ from .helpers.artifacts import (
     current,
     decoded,
     folder,
+    remove_field,
     small_program,
     use_field,
     use_member,
@@ -37,7 +38,7 @@ from .helpers.artifacts import (
     use_own_field,
     use_value,
 )
-from .helpers.schema_edits import Bindings, Edit, free_id, import_generated, next_minor
+from .helpers.schema_edits import Bindings, Edit, free_id, import_generated, next_minor, removable
 from .helpers.schemas import ROOT, SCHEMA
 
 HEAD = current()
@@ -74,6 +75,8 @@ class Bump:
 
 
 NOW, OLDEST, REVISION = HEAD.schema.version, HEAD.schema.oldest_version, HEAD.schema.revision
+GONE = removable(HEAD.schema)  # by the major bump
+GONE_ID = HEAD.package.ExportedProgram.FIELD_IDS[GONE]
 MINOR, MAJOR = next_minor(HEAD.schema), Version(NOW.major + 1, 0)
 BUMPS = {
     "own field": Bump(
@@ -96,12 +99,12 @@ BUMPS = {
             << name(node.inputs[1].arg.as_scalar_type());""",
     ),
     "major": Bump(
-        edit=lambda edit: edit.major().remove("ExportedProgram", "verifiers"),
+        edit=lambda edit: remove_field(edit.major()),
         use=use_nothing,
-        line="no verifiers",
-        python="'verifiers' if hasattr(program, 'verifiers') else 'no verifiers'",
-        apache="'verifiers' if hasattr(program, 'verifiers') else 'no verifiers'",
-        cpp='std::cout << (has_verifiers(*program) ? "verifiers" : "no verifiers");',
+        line=f"no {GONE}",
+        python=f"'still there' if hasattr(program, '{GONE}') else 'no {GONE}'",
+        apache=f"'still there' if hasattr(program, '{GONE}') else 'no {GONE}'",
+        cpp=f'std::cout << (has_it(*program) ? "still there" : "no {GONE}");',
     ),
 }
 
@@ -246,9 +249,9 @@ def test_the_cpp_header_carries_the_change(tree: Tree, encoded: Path) -> None:
 #include <iterator>
 #include "pt2wire/schema.h"
 using namespace pt2wire;
-template <class T, class = decltype(T::verifiers)> constexpr bool has(int) {{ return true; }}
+template <class T, class = decltype(T::{GONE})> constexpr bool has(int) {{ return true; }}
 template <class T> constexpr bool has(...) {{ return false; }}
-template <class T> constexpr bool has_verifiers(const T&) {{ return has<T>(0); }}
+template <class T> constexpr bool has_it(const T&) {{ return has<T>(0); }}
 int main(int, char** argv) {{
   std::ifstream file(argv[1], std::ios::binary);
   std::string data((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -272,7 +275,7 @@ def test_files_of_the_old_version_load(tree: Tree, bound: Bindings, path: Path) 
     if tree.name != "major" or path.stem != "ExportedProgram":
         check_older(path, bound)
         return
-    with pytest.raises(bound.package.CodecError, match=r"ExportedProgram has no field (70|'verifiers') "):
+    with pytest.raises(bound.package.CodecError, match=f"ExportedProgram has no field ({GONE_ID}|'{GONE}') "):
         decoded(path, bound)
 
 
@@ -353,7 +356,7 @@ def forgotten(kind: str) -> Edit:
             edit.text = edit.text.replace(f'optional string, since: "{MINOR}", ', "optional string, ")
             return edit
         case "the major version":
-            return edit.minor().remove("ExportedProgram", "verifiers")
+            return remove_field(edit.minor())
     raise AssertionError(kind)
 
 

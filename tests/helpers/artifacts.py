@@ -20,7 +20,7 @@ from pt2wire.codegen.resolve import load_schema
 from pt2wire.generated import types
 
 from .compendium import documents, least
-from .schema_edits import Bindings, Edit, bindings, free_id, next_minor
+from .schema_edits import Bindings, Edit, bindings, free_id, next_minor, removable
 from .schemas import ROOT, SCHEMA
 
 COMMAND = "python -m tests.helpers.artifacts"
@@ -83,6 +83,11 @@ def add_own_field(edit: Edit) -> Edit:
     return edit.append("ExportedProgram", f"from_future: {{{entry}}}")
 
 
+def remove_field(edit: Edit) -> Edit:
+    """Removes a field from ExportedProgram."""
+    return edit.remove("ExportedProgram", removable(edit.before))
+
+
 def use_field(program: Any, schema: Schema, types: Any) -> None:
     program.graph_module.graph.nodes[0].from_future = "from the future"
 
@@ -111,7 +116,7 @@ FUTURES = {
     "new-union-member": Future(lambda edit: add_member(edit.minor()), use_member),
     "new-enum-value": Future(lambda edit: add_value(edit.minor()), use_value),
     "new-own-field": Future(lambda edit: add_own_field(edit.revision()), use_own_field),
-    "newer-major": Future(lambda edit: edit.major().remove("ExportedProgram", "verifiers"), use_nothing),
+    "newer-major": Future(lambda edit: remove_field(edit.major()), use_nothing),
 }
 
 

@@ -83,14 +83,26 @@ class Edit:
         field, following = definition.fields[index : index + 2]
         lines = self.text.splitlines(keepends=True)
         del lines[field.position.line - 1 : following.position.line - 1]
-        reserved = f"    reserved: {{ids: [{field.id}], names: [{field.name}]}}\n"
-        lines.insert(definition.position.line, reserved)
+        ids = ", ".join(map(str, (*definition.reserved_ids, field.id)))
+        names = ", ".join((*definition.reserved_names, field.name))
+        start = definition.position.line
+        if definition.reserved_ids:
+            start = next(number for number in range(start, len(lines)) if "    reserved: {" in lines[number])
+            del lines[start]
+        lines.insert(start, f"    reserved: {{ids: [{ids}], names: [{names}]}}\n")
         self.text = "".join(lines)
         return self
 
 
 def next_minor(schema: Schema) -> Version:
     return Version(schema.version.major, schema.version.minor + 1)
+
+
+def removable(schema: Schema) -> str:
+    """A field of ExportedProgram that can go in a new major version: readers of a program do not demand it."""
+    return next(
+        field.name for field in schema.types["ExportedProgram"].fields if field.default and not field.own
+    )
 
 
 def free_id(schema: Schema, type_name: str, *, own: bool = False) -> int:

@@ -99,10 +99,9 @@ def next_minor(schema: Schema) -> Version:
 
 
 def removable(schema: Schema) -> str:
-    """A field of ExportedProgram that can go in a new major version: readers of a program do not demand it."""
-    return next(
-        field.name for field in schema.types["ExportedProgram"].fields if field.default and not field.own
-    )
+    """A field of ExportedProgram that a new major version may lack: readers do not demand it."""
+    fields = schema.types["ExportedProgram"].fields
+    return next(field.name for field in fields if field.default and not field.own)
 
 
 def free_id(schema: Schema, type_name: str, *, own: bool = False) -> int:

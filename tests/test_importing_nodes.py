@@ -247,8 +247,9 @@ def test_a_list_output_is_taken_apart_even_if_it_is_empty() -> None:
     inputs = [_input("self", _tensor("x"))]
     values = _read(_graph(_node("torch.ops.aten.unbind.int", inputs, [_tensors("a", "b")], name="unbind")))
     assert [n.name for n in values.graph.nodes] == ["x", "unbind", "a", "b", "output"]
+    assert type(values.nodes["unbind"].meta["val"]) is list
     values = _read(_graph(_node("torch.ops.aten.unbind.int", inputs, [_tensors()], name="unbind")))
-    assert values.nodes["unbind"].meta["val"] == ()
+    assert values.nodes["unbind"].meta["val"] == []
 
 
 def test_lists_and_nothing_among_the_outputs() -> None:
@@ -261,9 +262,32 @@ def test_lists_and_nothing_among_the_outputs() -> None:
     )
     values = _read(_graph(node))
     names = [(n.name, n.args[1]) for n in values.graph.nodes if n.target is operator.getitem]
-    assert names == [("getitem", 0), ("a", 0), ("b", 1), ("as_none", 1), ("n", 2)]
+    assert names == [("getitem", 0), ("a", 0), ("b", 1), ("n", 2)]
     listed, nothing, number = values.nodes["wrap"].meta["val"]
     assert (len(listed), nothing, number) == (2, None, 7)
+
+
+def test_outputs_that_nothing_took_out_have_no_nodes() -> None:
+    node = _node(
+        "torch.ops.higher_order.wrap",
+        [],
+        [_tensor("wrap_unused_0"), _tensors("wrap_unused_1_0", "wrap_unused_1_1"), _tensor("y")],
+        name="wrap",
+    )
+    values = _read(_graph(node))
+    assert [n.name for n in values.graph.nodes] == ["x", "wrap", "y", "output"]
+    _, second, third = values.nodes["wrap"].meta["val"]
+    assert (len(second), third) == (2, values.nodes["y"].meta["val"])
+    node.outputs[1] = _tensors("getitem_1_unused_0", "z")
+    values = _read(_graph(node))
+    assert [n.name for n in values.graph.nodes] == ["x", "wrap", "getitem", "z", "y", "output"]
+
+
+def test_names_that_the_format_does_not_keep_evade_those_that_it_keeps() -> None:
+    node = _node("torch.ops.higher_order.wrap", [], [_tensors("a"), _tensor("getitem")], name="wrap")
+    names = [n.name for n in _read(_graph(node)).graph.nodes]
+    assert len(set(names)) == len(names) == 6
+    assert "getitem" in names
 
 
 @pytest.mark.parametrize(

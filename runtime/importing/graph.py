@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from typing import Any
 
 from torch.fx import GraphModule, Node
@@ -40,6 +42,7 @@ def import_graph(tree: types.Graph, program: Program, constant_names: dict[int, 
         except Exception as error:
             raise _in_node(located(error, f"nodes[{index}]"), node) from error
     _add_output(tree, values)
+    _drop_unused_outputs(values)
     _bind_unbacked(values)
     symbols.unbound = outer_unbound
     return values
@@ -111,6 +114,26 @@ def _add_output(tree: types.Graph, values: Values) -> None:
         node.meta["val"] = tuple(
             output.meta.get("val") if isinstance(output, Node) else output for output in outputs
         )
+
+
+# How an output is called that no node takes out: after the call, or after the list that it is in.
+_MADE_UP = re.compile(r".*_unused_[0-9]+(_[0-9]+)?", re.ASCII)
+
+
+def _drop_unused_outputs(values: Values) -> None:
+    """Take out the `getitem` nodes of outputs that had none when the program was written.
+
+    The format lists all outputs, and PyTorch's reader takes each out. Without those nodes the graph is the
+    one that was written.
+    """
+    for node in reversed(values.graph.nodes):
+        unused = node.target is operator.getitem and not node.users
+        if unused and (node in values.unnamed or _MADE_UP.fullmatch(node.name)):
+            values.graph.erase_node(node)
+            values.unnamed.pop(node, None)
+    for node in values.unnamed:
+        while node.name in values.nodes:
+            node.name = values.graph._graph_namespace.create_name("getitem", None)
 
 
 def _bind_unbacked(values: Values) -> None:

@@ -45,6 +45,9 @@ def import_node(node: types.Node, values: Values) -> None:
     else:
         args, kwargs = _import_call(node, values)
     fx_node = values.graph.create_node("call_function", target, args, kwargs, node.name or _first_name(node))
+    if node.name:
+        check_name(node.name)
+        fx_node.name = node.name  # FX alters a name that another node has for the time being
     metadata = values.program.metadata
     try:
         _import_outputs(node, fx_node, higher_order and not node.is_hop_single_tensor_return, values)
@@ -183,17 +186,16 @@ def _import_outputs(node: types.Node, fx_node: Node, in_tuple: bool, values: Val
     outputs = node.outputs
     if not outputs:
         return
-    if len(outputs) > 1 or (in_tuple and outputs[0].type != "as_none"):
-        yielded = _import_items(node, fx_node, outputs, values)
-    elif (member := outputs[0].type) == "as_none":
-        fx_node.meta["val"] = None
-        return
+    member = outputs[0].type
+    if len(outputs) > 1 or (in_tuple and member != "as_none"):
+        fx_node.meta["val"] = tuple(_import_items(node, fx_node, outputs, values))
     elif member in _LISTS:
-        yielded = _import_items(node, fx_node, _members(outputs[0]), values)
+        fx_node.meta["val"] = _import_items(node, fx_node, _members(outputs[0]), values)
+    elif member == "as_none":
+        fx_node.meta["val"] = None
     else:
         values.define(_output_name(member, outputs[0].value), fx_node)
         return
-    fx_node.meta["val"] = tuple(yielded)
     values.nodes.setdefault(fx_node.name, fx_node)
 
 
@@ -225,8 +227,10 @@ def _import_item(node: types.Node, fx_node: Node, index: int, output: _Output, v
     if name is not None:
         values.define(name, item)
     elif member == "as_none":
+        values.unnamed[item] = None
         item.meta["val"] = None
     else:
+        values.unnamed[item] = None
         inner = [(member.removesuffix("s"), element) for element in value]
         item.meta["val"] = _import_items(node, item, inner, values)
     # Where it came from is where the call did.

@@ -58,6 +58,7 @@ class Values:
         graph: The FX graph, as far as it is built.
         module: The module that holds its subgraphs.
         nodes: The FX node that produces each value.
+        unnamed: The `getitem` nodes whose names the format does not keep, as an ordered set.
         subgraphs: The graph read for each subgraph name.
     """
 
@@ -67,6 +68,7 @@ class Values:
     graph: Graph = field(default_factory=Graph)
     module: Module = field(default_factory=Module)
     nodes: dict[str, Node] = field(default_factory=dict)
+    unnamed: dict[Node, None] = field(default_factory=dict)
     subgraphs: dict[str, types.Graph] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:

@@ -12,7 +12,7 @@ import pytest
 import sympy
 import torch
 from pt2wire.errors import DeserializeError
-from pt2wire.generated import types
+from pt2wire.generated import json_codec, types
 from torch import Tensor
 from torch._export.db.examples import all_examples
 from torch.export import ExportedProgram
@@ -71,9 +71,9 @@ def _check_as_pytorch_reads_it(name: str) -> None:
         tree = torch_tree(ep)
     except Exception as error:
         pytest.skip(f"PyTorch does not write it: {error}"[:200])
-    before = copy.deepcopy(tree)
+    before = json_codec.encode(tree)  # as bytes: NaN equals itself
     expected, found = _without_unused_outputs(torch_read(tree, ep)), read(tree, ep)
-    assert tree == before, "reading changed the tree"
+    assert json_codec.encode(tree) == before, "reading changed the tree"
     assert _unexpected(expected, found) == []
     assert _environment(found) == _environment(expected)
     assert _storages(found) == _storages(expected)
@@ -104,7 +104,7 @@ def test_a_program_is_what_pytorch_reads(name: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("name", [*(set(MODELS) - set(_SAMPLE)), *all_examples()])
+@pytest.mark.parametrize("name", [*sorted(set(MODELS) - set(_SAMPLE)), *all_examples()])
 def test_every_program_is_what_pytorch_reads(name: str) -> None:
     _check_as_pytorch_reads_it(name)
 

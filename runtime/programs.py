@@ -27,10 +27,12 @@ from .errors import Pt2WireError, SerializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
 from .exporting.payloads import PayloadRecords, export_constants, export_weights
+from .generated import types
 from .importing import import_program
 from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .trees import check_opset, check_tree, dropped_message, joined
+from .validation import validate_tree
 
 Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
 
@@ -211,8 +213,10 @@ def _new_program(
 ) -> NewProgram:
     try:
         sample_inputs, flat_inputs = export_example_inputs(program.example_inputs, pickle_protocol)
+        tree = export_program(program, opset_version=opset_version)
+        _warn_of_refusal(name, tree)
         return NewProgram(
-            tree=export_program(program, opset_version=opset_version),
+            tree=tree,
             weights=export_weights(program.state_dict, payloads),
             constants=export_constants(program.constants, payloads, program.state_dict),
             sample_inputs=sample_inputs,
@@ -222,6 +226,13 @@ def _new_program(
         if several:
             error.path = joined(name, error.path or "")
         raise
+
+
+def _warn_of_refusal(name: str, tree: types.ExportedProgram) -> None:
+    """Say at once what `load` will say: it refuses a few things that PyTorch takes."""
+    findings = validate_tree(tree)
+    if findings:
+        warnings.warn(f"{name}: PyTorch can load this file, pt2wire will not: {findings[0]}", stacklevel=5)
 
 
 def _import(
@@ -236,7 +247,7 @@ def _import(
     flat_inputs = archive.optional_record(records.flat_inputs(name))
     dropped = archive.dropped.get(name)
     if dropped:
-        warnings.warn(dropped_message(path, dropped, tree.schema_version), stacklevel=3)
+        warnings.warn(dropped_message(path, dropped, tree), stacklevel=3)
     try:
         weights, constants = archive.weights[name], archive.constants[name]
         check_tree(tree, config_of(weights), config_of(constants))

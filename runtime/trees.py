@@ -225,7 +225,7 @@ def decode_program(
     if unknown is not None:
         unknown += dropped
     elif dropped:
-        warnings.warn(dropped_message(path, dropped, tree.schema_version), stacklevel=3)
+        warnings.warn(dropped_message(path, dropped, tree), stacklevel=3)
     return tree
 
 
@@ -277,12 +277,14 @@ def check_dropped(dropped: list[str], version: SchemaVersion, writer: Writer | N
     )
 
 
-def dropped_message(path: str, dropped: list[str], version: SchemaVersion) -> str:
-    """What to say about fields that only a newer version knows."""
-    return (
-        f"{path} has format {version.major}.{version.minor}, this is {_text(SCHEMA_VERSION)}: "
-        f"{len(dropped)} unknown fields were dropped, the first is {dropped[0]}"
-    )
+def dropped_message(path: str, dropped: list[str], tree: ExportedProgram) -> str:
+    """What to say about fields that only a newer version, or a newer revision of pt2wire's own, knows."""
+    version = (tree.schema_version.major, tree.schema_version.minor)
+    if version == SCHEMA_VERSION and tree.writer is not None:
+        newer = f"was written by {tree.writer.name} with revision {tree.writer.revision}, this is {REVISION}"
+    else:
+        newer = f"has format {_text(version)}, this is {_text(SCHEMA_VERSION)}"
+    return f"{path} {newer}: {len(dropped)} unknown fields were dropped, the first is {dropped[0]}"
 
 
 def joined(path: str, inner: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pt2wire
@@ -12,7 +13,7 @@ import pytest
 import torch
 from pt2wire import DeserializeError
 from pt2wire.generated import thrift_codec
-from pt2wire.generated.types import ArchiveIndex, IndexEntry
+from pt2wire.generated.types import ArchiveIndex
 
 from .helpers.archives import INPUT, linear_archive, linear_program, linear_torch_archive, saved, with_records
 
@@ -194,27 +195,23 @@ def test_a_program_that_another_tool_added_is_read_from_its_json() -> None:
     assert archive.paths["second"] == "<BytesIO>:models/second.json"
 
 
-def test_a_tree_too_deep_for_thrift_is_saved_as_json_with_a_warning() -> None:
-    from pt2wire.archive import contents
+def nested_branches(depth: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    if depth == 0:
+        return lambda x: x + 1
+    inner = nested_branches(depth - 1)
+    return lambda x: torch.cond(x.sum() > depth, inner, lambda x: x * 2, (x,))
 
-    class Shallow:
-        """Stands for the Thrift codec before a tree that is nested too deep."""
 
-        decode = staticmethod(thrift_codec.decode)
+def test_a_program_too_deep_for_thrift_is_saved_as_json_with_a_warning() -> None:
+    class Nested(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return nested_branches(13)(x)
 
-        @staticmethod
-        def encode(tree: Any) -> bytes:
-            if isinstance(tree, ArchiveIndex | IndexEntry):
-                return thrift_codec.encode(tree)
-            raise pt2wire.generated.CodecError("expected at most 64 levels", "graph_module.graph")
-
-    original_codec = contents.CODECS[contents.Form.THRIFT]
-    contents.CODECS[contents.Form.THRIFT] = Shallow  # type: ignore[assignment]
-    try:
-        with pytest.warns(UserWarning, match=r"model: saved as JSON only: .*expected at most 64 levels"):
-            data = saved(linear_program())
-        with pytest.raises(pt2wire.SerializeError, match=r"^graph_module\.graph: expected at most 64 levels"):
-            saved(linear_program(), formats=("thrift",))
-    finally:
-        contents.CODECS[contents.Form.THRIFT] = original_codec
+    ep = torch.export.export(Nested(), (torch.ones(3),))
+    branch = r"\.nodes\[2\]\.inputs\[1\]\.arg\.as_graph\.graph"
+    too_deep = f"({branch}){{12}}.*: expected at most 64 structs and unions on a path"
+    with pytest.warns(UserWarning, match=r"^model: saved as JSON only: graph_module\.graph" + too_deep):
+        data = saved(ep)
+    with pytest.raises(pt2wire.SerializeError, match=r"^graph_module\.graph" + too_deep):
+        saved(ep, formats=("thrift",))
     assert source(read(data)) == JSON

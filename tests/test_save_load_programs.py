@@ -125,6 +125,20 @@ def test_several_programs_load_one_by_one_or_all() -> None:
     assert torch.equal(found, programs["b"].module()(*args, **kwargs))
 
 
+def test_a_program_that_pytorch_loads_and_we_refuse_is_saved_with_a_warning() -> None:
+    class Named(torch.nn.Module):
+        def forward(self, x: torch.Tensor, name: str) -> torch.Tensor:
+            return x + len(name)
+
+    ep = torch.export.export(Named(), (torch.ones(2), "it's"))
+    refusal = "expected text without quotes, backslashes and control characters"
+    with pytest.warns(UserWarning, match=f"^model: PyTorch can load .*, pt2wire will not: .*{refusal}"):
+        data = saved(ep)
+    assert torch.export.load(io.BytesIO(data)).example_inputs[0][1] == "it's"
+    with pytest.raises(pt2wire.DeserializeError, match=refusal):
+        pt2wire.load(io.BytesIO(data))
+
+
 def test_an_error_in_one_of_several_programs_names_it() -> None:
     broken = torch.export.export(torch.nn.Linear(4, 3), (INPUT,))
     broken.state_dict["bias"] = torch.nn.Parameter(torch.ones(3).to_sparse())

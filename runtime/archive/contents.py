@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import DeserializeError, SerializeError
-from ..generated import json_codec, thrift_codec
+from ..generated import DepthError, json_codec, thrift_codec
 from ..generated.types import (
     REVISION,
     SCHEMA_VERSION,
@@ -213,7 +213,8 @@ def _encoded(
             tree, weights, constants = (encode(CODECS[form], part, path) for part in parts)
         except SerializeError as error:
             # Thrift goes less deep than JSON; all else that is wrong with a tree is wrong in JSON too.
-            if form is Form.THRIFT and Form.JSON in formats:
+            too_deep = isinstance(error.__cause__, DepthError)
+            if too_deep and form is Form.THRIFT and Form.JSON in formats:
                 warnings.warn(f"{name}: saved as JSON only: {error}", stacklevel=5)
                 continue
             raise

@@ -12,11 +12,14 @@ from .archive.contents import Content, NewProgram, read_index, read_program, wri
 from .archive.directory import is_plain_path
 from .archive.extents import check_payload
 from .archive.index import Form, documents
-from .archive.payloads import Payload, same_bytes
+from .archive.payloads import Payload, alias_problem, config_of, same_bytes
 from .archive.reader import ArchiveReader, Source
 from .archive.target import Target
 from .errors import DeserializeError, Pt2WireError, SerializeError
 from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
+from .trees import joined
+from .validation import validate_payloads
+from .limits import DEFAULT_LIMITS, Limits
 
 FormName = Literal["json", "thrift"]
 
@@ -79,13 +82,16 @@ class Archive:
         return self._reader.record(name) if self._reader is not None and name in self._reader else None
 
 
-def read(f: Source, *, form: FormName | None = None, verify: bool = True) -> Archive:
+def read(
+    f: Source, *, form: FormName | None = None, verify: bool = True, limits: Limits = DEFAULT_LIMITS
+) -> Archive:
     """Read an archive as data. Needs no torch and runs nothing that the file brings.
 
     Args:
         f: A path, or a binary file object that is read from its position on, and left there.
         form: "json" or "thrift" demands one form of the programs; by default the archive's index decides.
         verify: Compare every record with its CRC. Without it only the programs are compared, not the weights.
+        limits: What the file may cost at most; raise them for a file of your own that is refused.
 
     Raises:
         OSError: The file cannot be opened.
@@ -98,13 +104,28 @@ def read(f: Source, *, form: FormName | None = None, verify: bool = True) -> Arc
         >>> [node.target for node in pt2wire.read(file).programs["model"].graph_module.graph.nodes]
         ['torch.ops.aten.relu.default']
     """
-    return read_archive(f, None, form, verify)
+    return read_archive(f, None, form, verify, limits)
 
 
-def read_archive(f: Source, names: Iterable[str] | None, form: FormName | None, verify: bool) -> Archive:
-    """Read some programs of an archive, or all; the arguments are those of `read`."""
+def read_archive(
+    f: Source, names: Iterable[str] | None, form: FormName | None, verify: bool, limits: Limits
+) -> Archive:
+    """Read some programs of an archive, or all.
+
+    Args:
+        f: As for `read`.
+        names: Which programs; None for all.
+        form: As for `read`.
+        verify: As for `read`.
+        limits: As for `read`.
+
+    Raises:
+        ValueError: `form` is no form.
+        OSError: As for `read`.
+        DeserializeError: As for `read`; or the archive has no such program.
+    """
     demanded = check_form(form)
-    reader = ArchiveReader(f)
+    reader = ArchiveReader(f, limits=limits)
     index = read_index(reader)
     everything = list(reader.entries)
     known = {*records.FIXED_CONTENT, records.CONTAINER_ID, records.INDEX}
@@ -195,6 +216,7 @@ def write(
     for name, tree in archive.programs.items():
         weights = archive.weights.get(name, {})
         constants = archive.constants.get(name, {})
+        _check_fit(name, tree, weights, constants)
         programs[name] = NewProgram(
             tree,
             payloads.assign(weights, records.WEIGHTS, records.WEIGHT_PREFIX, {}, f"{name}.weights"),
@@ -246,7 +268,7 @@ class _PayloadRecords:
                 self._moved[key] = self._free_name(prefix)
             path_name = self._moved[key]
             self._taken[folder + path_name] = payload.data
-        self.contents[folder + path_name] = lambda: payload.data
+        self.contents[folder + path_name] = _giving(payload.data)
         return path_name
 
     def _free_name(self, prefix: str) -> str:
@@ -256,6 +278,24 @@ class _PayloadRecords:
         return name
 
 
+#: What must hold for a program to be written, by the rules of validation. Not all of them: a payload that is
+#: pickled cannot be read as a tensor, but it can be passed on.
+_FIT = frozenset({"payload-missing", "payload-place", "payload-kind", "payload-differs", "payload-absent"})
+
+
+def _check_fit(
+    name: str, tree: ExportedProgram, weights: Mapping[str, Payload], constants: Mapping[str, Payload]
+) -> None:
+    """Refuse a program whose weights are not those that it was changed to, or are not there."""
+    for finding in validate_payloads(tree, config_of(weights), config_of(constants)):
+        if finding.rule in _FIT:
+            raise SerializeError(
+                finding.message,
+                path=joined(name, finding.path),
+                hint="Change the program's weights and constants in the archive, too",
+            )
+
+
 def _check_writable(
     fqn: str, payload: Payload, payloads: Mapping[str, Payload], weights: Mapping[str, Payload], where: str
 ) -> None:
@@ -263,7 +303,10 @@ def _check_writable(
     meta = payload.meta
     if meta.alias_of is not None:
         owner = weights.get(meta.alias_of) or payloads.get(meta.alias_of)
-        if owner is None or not same_bytes(owner.data, payload.data):
+        if problem := alias_problem(meta, None if owner is None else owner.meta):
+            raise SerializeError(problem, path=where, hint="Set `meta.alias_of` to None")
+        assert owner is not None  # that is a problem
+        if not same_bytes(owner.data, payload.data):
             raise SerializeError(
                 f"said to share the storage of {meta.alias_of!r}, whose bytes differ",
                 path=where,

@@ -1,4 +1,7 @@
-"""Bounds on what a file may ask for, in one place. Generous for honest programs; a caller can raise each."""
+"""Bounds on what an archive may ask for. Generous for honest programs; a caller can raise them.
+
+What bounds the parsing of one kind of text (expressions, guards, tree specs, names) stands beside its parser.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,14 @@ class Limits:
         inflation_ratio: How often a deflated record may exceed its compressed size, once it is larger than
             `inflation_floor` bytes. Records of zeros honestly reach 1,000; JSON of programs stays below 60.
         inflation_floor: See `inflation_ratio`.
-        tensor_dimensions: Dimensions of one tensor.
+        tensor_dimensions: Dimensions of one tensor. PyTorch computes with no more than 64.
 
     Example:
-        >>> Limits(archive_entries=10).archive_entries
-        10
+        >>> import io, pt2wire, torch
+        >>> file = io.BytesIO()
+        >>> pt2wire.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+        >>> list(pt2wire.read(file, limits=Limits(archive_entries=1_000_000)).programs)
+        ['model']
     """
 
     archive_entries: int = 300_000

@@ -31,6 +31,7 @@ from .generated import types
 from .importing import import_program
 from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
+from .limits import DEFAULT_LIMITS, Limits
 from .trees import check_opset, check_tree, dropped_message, joined
 from .validation import validate_tree
 
@@ -107,6 +108,7 @@ def load(
     mmap: bool = True,
     verify: bool = True,
     form: FormName | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> ExportedProgram:
     """Load a program from a `.pt2` archive, of `save` or of torch.export.save.
 
@@ -123,6 +125,7 @@ def load(
             process. False copies the weights to memory.
         verify: Compare every record with its CRC. Without it only the program is compared, not the weights.
         form: "json" or "thrift" demands one form of the program; by default the archive's index decides.
+        limits: What the file may cost at most; raise them for a file of your own that is refused.
 
     Returns:
         The program, with weights shared as they were when it was saved.
@@ -145,7 +148,7 @@ def load(
         raise TypeError(
             f"expected a dict that is filled with extra files, found {type(extra_files).__name__}"
         )
-    archive = read_archive(f, [name], form, verify)
+    archive = read_archive(f, [name], form, verify, limits)
     program = _import(archive, name, PayloadStorages(copy=not mmap), expected_opset_version)
     if extra_files is not None:
         extra_files.update((key, _text_if_possible(content)) for key, content in archive.extra_files.items())
@@ -159,6 +162,7 @@ def load_all(
     mmap: bool = True,
     verify: bool = True,
     form: FormName | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> dict[str, ExportedProgram]:
     """Load all programs of an archive; those that shared weights when they were saved do so again.
 
@@ -168,12 +172,16 @@ def load_all(
         mmap: As for `load`.
         verify: As for `load`.
         form: As for `load`.
+        limits: As for `load`.
 
     Returns:
         The programs by name.
 
     Raises:
-        Exception: As for `load`.
+        OSError: The file cannot be opened.
+        TypeError: `f` is neither a path nor a binary file object.
+        DeserializeError: As for `load`; the first program that cannot be read decides.
+        UnsafeArtifactError: The file asks for something that could run code.
 
     Example:
         >>> import io, pt2wire, torch
@@ -183,7 +191,7 @@ def load_all(
         >>> list(load_all(file))
         ['encoder', 'decoder']
     """
-    archive = read_archive(f, None, form, verify)
+    archive = read_archive(f, None, form, verify, limits)
     storages = PayloadStorages(copy=not mmap)
     return {name: _import(archive, name, storages, expected_opset_version) for name in archive.programs}
 

@@ -368,6 +368,13 @@ def _record(name: str) -> bytes:
     return bytes(pt2wire.read(io.BytesIO(linear_torch_archive())).record(name))
 
 
+def test_limits_bound_what_a_file_costs_and_can_be_raised(reader: Callable[..., Any]) -> None:
+    entries = len(pt2wire.read(io.BytesIO(linear_archive())).records)
+    with pytest.raises(DeserializeError, match=f"expected at most {entries - 1} records, found"):
+        reader(io.BytesIO(linear_archive()), limits=pt2wire.Limits(archive_entries=entries - 1))
+    reader(io.BytesIO(linear_archive()), limits=pt2wire.Limits(archive_entries=entries))
+
+
 def test_a_name_without_the_ending_is_saved_with_a_warning(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"torch.export.load expects a name that ends in .pt2"):
         pt2wire.save(linear_program(), tmp_path / "model.bin")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NoReturn
 
 from .breaking import SourceError, breaking, schema_before
 from .compare_torch import compare_torch
@@ -18,12 +20,13 @@ from .faults import Finding, Level, SchemaError
 from .history import as_of
 from .lint import RULES, lint
 from .model import Schema
-from .outputs import compare_tree, render_all, write_tree
+from .outputs import compare_files, render_all, write_files
 from .render import COMMAND
 from .resolve import load_schema
 from .rule_list import describe
 from .torch_schema import TorchSchemaError, find_torch, read_torch
 
+_NAME = "pt2wire schema"
 _FINE, _FINDINGS, _FAILURE = 0, 1, 2
 _STATES = {
     "missing": "generate writes it",
@@ -48,16 +51,25 @@ def main(argv: list[str]) -> int:
     try:
         code: int = arguments.run(arguments)
     except (OSError, SourceError, TorchSchemaError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        named = isinstance(error, OSError) and error.filename is not None and error.strerror
+        print(f"{_NAME}: {f'{error.filename}: {error.strerror}' if named else error}", file=sys.stderr)
         return _FAILURE
     except SchemaError as error:
         _print(error.findings, arguments.format)
-        return _FINDINGS
+        code = _FINDINGS
+    _say("", end="", flush=True)
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pt2wire schema", description="Compile and check schema.yaml.")
+class _Parser(argparse.ArgumentParser):
+    """Failures of all kinds are one line, and begin alike."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(_FAILURE, f"{_NAME}: {message} (see --help)\n")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog=_NAME, description="Compile and check schema.yaml.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name, run, text in (
         ("generate", _generate, "write all bindings"),
@@ -101,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
 def _generate(arguments: argparse.Namespace) -> int:
     schema_path, out = _schema_path(arguments), _out(arguments)
     files = _render(schema_path)
-    changed = write_tree(files, out)
+    changed = write_files(files, out)
     for path in changed:
         _say(str(out / path))
     _say(f"{out} is up to date with {schema_path} (files changed: {len(changed)})")
@@ -111,7 +123,7 @@ def _generate(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     schema_path, out = _schema_path(arguments), _out(arguments)
     files = _render(schema_path)
-    differences = compare_tree(files, out)
+    differences = compare_files(files, out)
     if not differences:
         _say(f"{out} is up to date with {schema_path}")
         return _FINE
@@ -219,7 +231,11 @@ def _print(findings: Iterable[Finding], form: str) -> None:
         _say(finding.github() if form == "github" else finding.text())
 
 
-def _say(text: str) -> None:
-    """Prints also where the terminal cannot show every character of a diff."""
+def _say(text: str, end: str = "\n", flush: bool = False) -> None:
+    """Prints also where the terminal cannot show every character of a diff, or nobody reads any more."""
     encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    try:
+        print(text.encode(encoding, "backslashreplace").decode(encoding), end=end, flush=flush)
+    except BrokenPipeError:
+        # The exit code still says what was found. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,9 +7,9 @@ import re
 
 from .faults import FaultList
 from .model import Default, Kind, ListType, MapType, NamedType, Primitive, PrimitiveType, TypeRef
+from .reading import DECIMAL
 from .source import Element, Mapping, Scalar, Sequence
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
@@ -63,7 +63,7 @@ def _primitive(faults: FaultList, element: Element, what: str, ref: PrimitiveTyp
             if element.kind == "boolean" and text in ("true", "false"):
                 return Default(text == "true")
         case Primitive.I64:
-            if element.kind == "integer" and _INTEGER.fullmatch(text) and -(2**63) <= int(text) < 2**63:
+            if element.kind == "integer" and DECIMAL.fullmatch(text) and -(2**63) <= int(text) < 2**63:
                 return Default(int(text))
         case Primitive.DOUBLE:
             # YAML takes 1e5 for a string, so the text decides, not the kind.

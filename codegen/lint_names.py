@@ -12,6 +12,7 @@ from .rules import Report
 
 
 def taken_words(schema: Schema) -> Iterator[Report]:
+    """No name is a word of a target language, in which the generated code would not compile."""
     for definition in schema.types.values():
         yield from _taken(definition, definition.name, words.FOR_TYPES)
         tables = {Kind.ENUM: words.FOR_VALUES, Kind.UNION: words.FOR_MEMBERS, Kind.STRUCT: words.FOR_FIELDS}
@@ -32,6 +33,7 @@ def _taken(
 
 
 def reserved_forms(schema: Schema) -> Iterator[Report]:
+    """No name has a form that languages keep for their own use."""
     for name, item in items(schema):
         if "__" in item.name or re.match("_[A-Z]", item.name):
             message = f"`{name}` has a form that C++ and Python keep for themselves"
@@ -41,6 +43,7 @@ def reserved_forms(schema: Schema) -> Iterator[Report]:
 
 
 def converted_names(schema: Schema) -> Iterator[Report]:
+    """Names stay different where a language spells them in its own style."""
     yield from _folded("", schema.types.values())
     for definition in schema.types.values():
         yield from _folded(f"{definition.name}.", members(definition))
@@ -57,6 +60,7 @@ def _folded(owner: str, items: Iterable[TypeDef | Field | EnumValue]) -> Iterato
 
 
 def mapped_names(schema: Schema) -> Iterator[Report]:
+    """No two values of an enum stand for one name of PyTorch's, or of c10's."""
     for definition in schema.types.values():
         for library in ("torch", "c10"):
             seen: dict[str, str] = {}
@@ -71,6 +75,7 @@ def mapped_names(schema: Schema) -> Iterator[Report]:
 
 
 def short_names(schema: Schema) -> Iterator[Report]:
+    """Members of a union stay different without their `as_`, as Python makes them."""
     for definition in schema.types.values():
         seen: dict[str, str] = {}
         for field in definition.fields if definition.kind is Kind.UNION else ():

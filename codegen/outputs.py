@@ -42,7 +42,7 @@ def render_all(schema: Schema, source: bytes) -> dict[str, bytes]:
     return dict(sorted(files.items()))
 
 
-def write_tree(files: dict[str, bytes], out: Path) -> list[str]:
+def write_files(files: dict[str, bytes], out: Path) -> list[str]:
     """Makes a folder hold the files; returns the paths that changed.
 
     Files that are already equal keep their times. Files that an earlier run generated and this one does not
@@ -63,7 +63,7 @@ def write_tree(files: dict[str, bytes], out: Path) -> list[str]:
     return changed
 
 
-def compare_tree(files: dict[str, bytes], out: Path) -> list[Difference]:
+def compare_files(files: dict[str, bytes], out: Path) -> list[Difference]:
     """What a folder holds otherwise than `files`: missing, stale and orphaned files, in order of path."""
     differences = []
     for path, content in files.items():

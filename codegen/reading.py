@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from .faults import FaultList
-from .model import Version
+from .model import Position, Version
 from .source import Element, Entry, Mapping, Scalar, Sequence
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+#: An integer of up to 64 bits, or slightly more: the range is for the caller to check.
+DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,18})")
 _VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -49,12 +50,6 @@ class Reader:
         self._wrong(element, what, "a list")
         return None
 
-    def scalar(self, element: Element, what: str) -> Scalar | None:
-        if isinstance(element, Scalar):
-            return element
-        self._wrong(element, what, "a scalar")
-        return None
-
     def string(self, element: Element, what: str) -> str | None:
         if isinstance(element, Scalar) and element.kind == "string":
             return element.text
@@ -64,20 +59,19 @@ class Reader:
     def identifier(self, element: Element, what: str) -> str | None:
         text = self.string(element, what)
         if text is not None and not _IDENTIFIER.fullmatch(text):
-            self._invalid_identifier(element, what, text)
+            self._invalid_identifier(element.position, what, text)
             return None
         return text
 
     def check_name(self, name: str, entry: Entry, what: str) -> None:
         """Records a fault if a key of a mapping cannot be a name."""
         if not _IDENTIFIER.fullmatch(name):
-            message = f"expected {what} as letters, digits and underscores, found `{name}`"
-            self.faults.add("invalid-identifier", entry.position, message)
+            self._invalid_identifier(entry.position, what, name)
 
     def integer(self, element: Element, what: str, low: int, high: int) -> int | None:
         """An integer in plain decimal: YAML would read `010` as 8 and `1:30` as 90."""
         if isinstance(element, Scalar) and element.kind == "integer":
-            if not _INTEGER.fullmatch(element.text):
+            if not DECIMAL.fullmatch(element.text):
                 message = f"expected {what} as a decimal integer, found `{element.text}`"
                 self.faults.add("wrong-value", element.position, message)
                 return None
@@ -106,9 +100,9 @@ class Reader:
             return None
         return Version(int(match[1]), int(match[2]))
 
-    def _invalid_identifier(self, element: Element, what: str, text: str) -> None:
+    def _invalid_identifier(self, position: Position, what: str, text: str) -> None:
         message = f"expected {what} as letters, digits and underscores, found `{text}`"
-        self.faults.add("invalid-identifier", element.position, message)
+        self.faults.add("invalid-identifier", position, message)
 
     def _wrong(self, element: Element, what: str, expected: str) -> None:
         hint = "Put it in quotes" if isinstance(element, Scalar) and expected == "a string" else None

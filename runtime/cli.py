@@ -1,13 +1,14 @@
 """The command `pt2wire`: parses arguments and prints; what it prints is made elsewhere. Needs no torch.
 
 Exit codes: 0 fine, 1 findings, 2 failure, wrong usage included. Failures are one line on stderr; the option
---debug, or PT2WIRE_DEBUG=1 in the environment, shows the traceback.
+--debug before the command, or PT2WIRE_DEBUG=1 in the environment, shows the traceback.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import json
 import os
 import sys
@@ -42,7 +43,8 @@ app = typer.Typer(
 )
 _terminal = Console(highlight=False)
 
-_File = Annotated[str, typer.Argument(metavar="FILE", help="A .pt2 archive, or a program as JSON or Thrift.")]
+_FILE_HELP = "A .pt2 archive, or a program as JSON or Thrift."
+_File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE_HELP)]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to read.")]
 
 
@@ -63,28 +65,31 @@ def run(arguments: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
-    debug = os.environ.get("PT2WIRE_DEBUG", "") not in ("", "0") or "--debug" in arguments
+    options = itertools.takewhile(lambda argument: argument.startswith("-"), arguments)
+    debug = os.environ.get("PT2WIRE_DEBUG", "") not in ("", "0") or "--debug" in options
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             if arguments[:1] == ["schema"]:
                 return _schema(list(arguments[1:]))  # past typer, which would drop a `--`
             code = app(list(arguments), standalone_mode=False, prog_name="pt2wire")
-            sys.stdout.flush()
+            _write("", flush=True)
         return code if isinstance(code, int) else FINE
     except _UsageProblem as error:
         message = error.format_message()
         # There is no message where help was shown, as without any arguments.
         return _fail(f"{message} (see --help)") if message else FAILURE
-    except (BrokenPipeError, SystemExit):
-        # Whoever read our output has seen enough; typer makes a SystemExit of that. Python would complain
-        # once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemExit as error:
+        # So typer says that nobody reads its help any more.
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        _discard_output()
         return FINE
     except (Pt2WireError, OSError) as error:
         if debug:
             raise
-        return _fail(str(error))
+        named = isinstance(error, OSError) and error.filename is not None and error.strerror
+        return _fail(f"{error.filename}: {error.strerror}" if named else str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted")
     except Exception as error:
@@ -122,7 +127,9 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of failures.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks of failures. Stands before the command.")
+    ] = False,
 ) -> None:
     pass
 
@@ -145,7 +152,7 @@ def inspect_command(
 
 @app.command(name="validate")
 def validate_command(
-    file: Annotated[str | None, typer.Argument(metavar="FILE", help="A .pt2 archive.")] = None,
+    file: Annotated[str | None, typer.Argument(metavar="FILE", help=_FILE_HELP)] = None,
     as_json: _Json = False,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules instead.")] = False,
 ) -> int:
@@ -179,6 +186,10 @@ def _findings(file: str) -> list[Finding]:
     return [finding for tree in archive.programs.values() for finding in validate(tree)]
 
 
+# Hints name arguments of `convert` and `write`; whoever types has these instead.
+_OPTIONS = {"to_format=": "--to ", "drop_unknown=True": "--drop-unknown", "name=": "--name "}
+
+
 @app.command(name="convert")
 def convert_command(
     source: Annotated[str, typer.Argument(metavar="IN", help="The file to read.")],
@@ -191,9 +202,14 @@ def convert_command(
     ] = False,
 ) -> int:
     """Convert between .pt2 archives, PyTorch's JSON and Thrift compact."""
-    left_out = convert(
-        source, target, from_format=from_format, to_format=to_format, name=name, drop_unknown=drop_unknown
-    )
+    try:
+        left_out = convert(
+            source, target, from_format=from_format, to_format=to_format, name=name, drop_unknown=drop_unknown
+        )
+    except Pt2WireError as error:
+        for argument, option in _OPTIONS.items():
+            error.hint = error.hint and error.hint.replace(argument, option)
+        raise
     if left_out:
         print(f"pt2wire: {plain(target)} leaves out {', '.join(left_out)}", file=sys.stderr)
     return FINE
@@ -237,11 +253,26 @@ def _schema(arguments: list[str]) -> int:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(plain(text) + "\n")
+    _write(plain(text) + "\n")
 
 
 def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    _write(json.dumps(value, indent=2) + "\n")
+
+
+def _write(text: str, flush: bool = False) -> None:
+    try:
+        sys.stdout.write(text)
+        if flush:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+
+
+def _discard_output() -> None:
+    """Whoever read our output has seen enough; the exit code still says what the command found."""
+    # Python would complain once more when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -112,7 +112,7 @@ def convert(
         raise SerializeError(
             f"expected a file that ends in {', '.join(SUFFIXES)}",
             path=target,
-            hint="Name the format: --to pt2, json or thrift",
+            hint="Name the format: to_format=pt2, json or thrift",
         )
     archive = read_programs(source, from_format)
     if name is not None or to_format is not FileFormat.PT2:
@@ -128,7 +128,7 @@ def convert(
         raise SerializeError(
             f"a newer version wrote {len(dropped)} fields that would be lost, the first is {dropped[0]}",
             path=source,
-            hint="Pass --drop-unknown to convert without them, or upgrade pt2wire",
+            hint="Pass drop_unknown=True to convert without them, or upgrade pt2wire",
         )
     content = to_json(tree) if to_format is FileFormat.JSON else to_thrift(tree)
     with open_target(target) as file:
@@ -140,7 +140,7 @@ def _only(archive: Archive, name: str | None, source: str) -> Archive:
     stored = ", ".join(map(repr, archive.programs))
     if name is None and len(archive.programs) > 1:
         raise SerializeError(
-            f"expected one program, found {stored}", path=source, hint="Pick one with --name"
+            f"expected one program, found {stored}", path=source, hint="Pick one with name=NAME"
         )
     if name is not None and name not in archive.programs:
         raise SerializeError(f"expected a program {name!r}, found {stored}", path=source)

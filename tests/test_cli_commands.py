@@ -38,9 +38,9 @@ def bad(model: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("inspect nowhere.pt2", "[Errno 2] No such file or directory: 'nowhere.pt2'"),
-        ("inspect .", "[Errno 21] Is a directory: '.'"),
-        ("validate nowhere.pt2", "[Errno 2] No such file or directory: 'nowhere.pt2'"),
+        ("inspect nowhere.pt2", "nowhere.pt2: No such file or directory"),
+        ("inspect .", ".: Is a directory"),
+        ("validate nowhere.pt2", "nowhere.pt2: No such file or directory"),
         ("inspect", "Missing argument 'FILE'. (see --help)"),
         ("validate", "Invalid value: expected a file (see --help)"),
         ("bogus", "No such command 'bogus'. (see --help)"),
@@ -66,6 +66,27 @@ def test_traceback_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PT2WIRE_DEBUG", "1")
     with pytest.raises(FileNotFoundError):
         run(["inspect", "nowhere.pt2"])
+
+
+def test_debug_is_an_option_only_before_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["inspect", "nowhere.pt2", "--debug"]) == 2
+    assert capsys.readouterr().err == "pt2wire: No such option: --debug (see --help)\n"
+
+
+def test_a_reader_that_leaves_changes_no_exit_code(bad: Path, model: Path) -> None:
+    wrong = model.with_name("wrong.yaml")
+    wrong.write_text("x")
+    for command, code in (
+        (f"validate {shlex.quote(str(bad))}", 1),
+        (f"validate {shlex.quote(str(bad))} --json", 1),
+        (f"validate {shlex.quote(str(model))}", 0),
+        ("--help", 0),
+        (f"schema lint --schema {shlex.quote(str(wrong))}", 1),
+    ):
+        # The sleep lets `true` leave first, so that there is no reader at all.
+        line = f"( sleep 0.3; exec {COMMAND} {command} ) | true; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=300)
+        assert (done.stdout, done.stderr) == (f"{code}\n", ""), command
 
 
 def test_unexpected_error_is_one_line(

@@ -83,7 +83,7 @@ def test_archive_without_the_weights_it_needs(model: Path, capsys: pytest.Captur
     assert capsys.readouterr().err == (
         f"pt2wire: {source}: an archive needs the program's weights, and 2 of 2 are not there, "
         "the first is 'weight'. JSON and Thrift files hold no weights: "
-        "convert the .pt2 archive that the program came from\n"
+        "convert the .pt2 archive that the program came from.\n"
     )
     assert not target.exists()
 
@@ -106,7 +106,9 @@ def test_format_by_option(model: Path) -> None:
 
 def test_unknown_suffix(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert convert(model, model.with_suffix(".onnx")) == 2
-    assert "expected a file that ends in .pt2, .json, .compact, .thrift" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "expected a file that ends in .pt2, .json, .compact, .thrift" in message
+    assert "Name the format: --to pt2, json or thrift" in message
 
 
 def test_several_programs_need_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +116,7 @@ def test_several_programs_need_a_name(tmp_path: Path, capsys: pytest.CaptureFixt
     pt2wire.save({"a": ep, "b": ep}, tmp_path / "two.pt2")
     assert convert(tmp_path / "two.pt2", tmp_path / "one.json") == 2
     assert capsys.readouterr().err == (
-        f"pt2wire: {tmp_path / 'two.pt2'}: expected one program, found 'a', 'b'. Pick one with --name\n"
+        f"pt2wire: {tmp_path / 'two.pt2'}: expected one program, found 'a', 'b'. Pick one with --name NAME.\n"
     )
     assert convert(tmp_path / "two.pt2", tmp_path / "one.json", "--name", "c") == 2
     assert convert(tmp_path / "two.pt2", tmp_path / "one.json", "--name", "b") == 0
@@ -133,7 +135,11 @@ def test_newer_program_is_converted_only_on_demand(
     source = tmp_path / "newer.json"
     source.write_text(json.dumps(plain))
     assert convert(source, tmp_path / "newer.compact") == 2
-    assert "1 fields that would be lost, the first is of_the_future" in capsys.readouterr().err
+    message = capsys.readouterr().err
+    assert "1 fields that would be lost, the first is of_the_future" in message
+    assert "Pass --drop-unknown to convert" in message
+    with pytest.raises(pt2wire.SerializeError, match=r"Pass drop_unknown=True to convert"):
+        pt2wire.converting.convert(str(source), str(tmp_path / "newer.compact"))
     assert convert(source, tmp_path / "newer.compact", "--drop-unknown") == 0
 
 

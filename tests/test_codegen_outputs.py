@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pt2wire.codegen.cli import main
-from pt2wire.codegen.outputs import compare_tree, render_all
+from pt2wire.codegen.outputs import compare_files, render_all
 from pt2wire.codegen.render import MARK
 from pt2wire.codegen.resolve import load_schema
 
@@ -85,7 +85,7 @@ def test_output_does_not_depend_on_process_or_place(tmp_path: Path, files: dict[
         command = [sys.executable, "-m", "pt2wire.codegen", "generate", "--out", str(out)]
         environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C", "PYTHONUTF8": "0"}
         subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
-        assert compare_tree(files, out) == []
+        assert compare_files(files, out) == []
 
 
 def test_layout_and_comments_of_the_yaml_do_not_change_the_digest(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_one_byte_edit_anywhere_is_found(tree: Path, files: dict[str, bytes], 
     target = tree / "generated" / path
     target.write_bytes(content[:offset] + bytes([byte]) + content[offset + 1 :])
     try:
-        (difference,) = compare_tree(files, tree / "generated")
+        (difference,) = compare_files(files, tree / "generated")
         assert (difference.path, difference.state) == (path, "stale")
         assert difference.diff
     finally:
@@ -172,7 +172,7 @@ def test_check_finds_a_missing_file(
 
 
 def test_check_finds_a_missing_folder(tmp_path: Path, files: dict[str, bytes]) -> None:
-    differences = compare_tree(files, tmp_path / "none")
+    differences = compare_files(files, tmp_path / "none")
     assert [(difference.path, difference.state) for difference in differences] == [
         (path, "missing") for path in files
     ]
@@ -185,7 +185,7 @@ def test_an_orphan_is_found_and_removed_only_if_it_was_generated(tree: Path, fil
     cache = tree / "generated/__pycache__/types.cpython-311.pyc"
     cache.parent.mkdir()
     cache.write_bytes(b"")
-    differences = compare_tree(files, tree / "generated")
+    differences = compare_files(files, tree / "generated")
     assert [(d.path, d.state) for d in differences] == [("include/notes.txt", "orphan"), ("old.py", "orphan")]
     assert run("check", tree) == 1
     assert run("generate", tree) == 0
@@ -204,7 +204,7 @@ def test_an_edit_of_the_schema_is_found_in_every_binding(tree: Path, files: dict
     path = tree / "schema.yaml"
     path.write_text(path.read_text().replace("doc: Real part.", "doc: The real part."))
     changed = render_all(load_schema(path), path.read_bytes())
-    stale = {difference.path for difference in compare_tree(changed, tree / "generated")}
+    stale = {difference.path for difference in compare_files(changed, tree / "generated")}
     assert {"schema.yaml", "schema.json", "schema.thrift", "types.py", "include/pt2wire/schema.h"} <= stale
     for name in ("schema.thrift", "types.py", "include/pt2wire/schema.h"):
         assert b"The real part." in changed[name], name

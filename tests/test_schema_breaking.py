@@ -259,7 +259,7 @@ def test_a_schema_before_with_faults_is_a_failure(tmp_path: Path, capsys: pytest
     old.write_text(HEAD)
     code, out, err = run(capsys, "--schema", str(SCHEMA), "--against", str(old))
     assert (code, out) == (2, "")
-    assert f"error: what to compare with is not a schema itself: {old}:8:7:" in err
+    assert f"pt2wire schema: what to compare with is not a schema itself: {old}:8:7:" in err
 
 
 def test_a_folder_outside_git_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

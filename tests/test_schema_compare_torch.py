@@ -295,7 +295,7 @@ def test_no_torch_is_a_failure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(tmp_path)]) == 2
-    assert f"error: {tmp_path} is no torch with a schema: " in capsys.readouterr().err
+    assert f"pt2wire schema: {tmp_path} is no torch with a schema: " in capsys.readouterr().err
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(TorchSchemaError, match="torch is not installed; name the folder of one with --torch"):
         find_torch()

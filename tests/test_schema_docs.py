@@ -14,7 +14,7 @@ import pytest
 import yaml
 from pt2wire.codegen.breaking import RULES as BREAKING_RULES
 from pt2wire.codegen.lint import RULES
-from pt2wire.codegen.outputs import render_all, write_tree
+from pt2wire.codegen.outputs import render_all, write_files
 from pt2wire.codegen.resolve import parse_schema
 
 from .helpers.schemas import ROOT, SCHEMA
@@ -51,7 +51,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fresh")
     data = SHOWN.read_bytes()
     (path / "schema.yaml").write_bytes(data)
-    write_tree(render_all(parse_schema(data, "schema.yaml"), data), path / "generated")
+    write_files(render_all(parse_schema(data, "schema.yaml"), data), path / "generated")
     git = ["git", "-C", str(path), "-c", "user.name=A", "-c", "user.email=a@example.org"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "First"], ["tag", "v0.1.0"]):
         subprocess.run([*git, *command], check=True, capture_output=True)

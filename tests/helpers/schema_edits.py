@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, Self
 
 from pt2wire.codegen.model import Schema, Version
-from pt2wire.codegen.outputs import render_all, write_tree
+from pt2wire.codegen.outputs import render_all, write_files
 from pt2wire.codegen.resolve import parse_schema
 
 from .schemas import SCHEMA
@@ -131,7 +131,7 @@ def bindings(folder: Path, edit: Edit) -> Bindings:
     schema = parse_schema(source, "schema.yaml")
     (folder / "schema.yaml").write_bytes(source)
     out = folder / "generated"
-    write_tree(render_all(schema, source), out)
+    write_files(render_all(schema, source), out)
     return Bindings(schema, import_generated(out))
 
 

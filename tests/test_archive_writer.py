@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import os
 import signal
@@ -110,6 +111,58 @@ def test_an_unbuffered_file_and_a_pipe_get_every_byte(tmp_path: Path) -> None:
         pt2wire.save(linear_program(), cat.stdin)
         cat.stdin.close()
         assert cat.stdout.read() == linear_archive()
+
+
+@pytest.mark.parametrize("buffering", [-1, 0])
+def test_a_file_opened_to_append_gets_the_archive_at_its_end(tmp_path: Path, buffering: int) -> None:
+    """Seeks do not move where such a file is written, though it says that it is seekable."""
+    path = tmp_path / "m.pt2"
+    with open(path, "ab", buffering=buffering) as file:
+        pt2wire.save(linear_program(), file)
+    assert path.read_bytes() == linear_archive()
+    with open(path, "a+b", buffering=buffering) as file:
+        file.seek(0)
+        pt2wire.save(linear_program(), file)
+        assert file.tell() == len(linear_archive())
+    assert path.read_bytes() == linear_archive() * 2
+
+
+def test_a_file_object_that_compresses_gets_the_same_bytes(tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "m.pt2.gz", "wb") as file:
+        pt2wire.save(linear_program(), file)  # type: ignore[arg-type]
+    assert gzip.decompress((tmp_path / "m.pt2.gz").read_bytes()) == linear_archive()
+
+
+@pytest.mark.filterwarnings("ignore:torch.export.load expects")
+def test_a_device_that_is_always_at_0_takes_an_archive() -> None:
+    pt2wire.save(linear_program(), os.devnull)
+    with open(os.devnull, "wb") as file:
+        pt2wire.save(linear_program(), file)
+
+
+@pytest.mark.filterwarnings("ignore:torch.export.load expects")
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
+def test_paths_that_stand_for_a_pipe_or_a_deleted_file_are_written_in_place(tmp_path: Path) -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
+        assert cat.stdin is not None and cat.stdout is not None
+        pt2wire.save(linear_program(), f"/dev/fd/{cat.stdin.fileno()}")
+        cat.stdin.close()
+        assert cat.stdout.read() == linear_archive()
+    with open(tmp_path / "gone", "w+b") as file:
+        (tmp_path / "gone").unlink()
+        pt2wire.save(linear_program(), f"/dev/fd/{file.fileno()}")
+        assert file.read() == linear_archive()
+    assert left_in(tmp_path) == []
+
+
+def test_a_closed_file_and_a_path_with_a_null_character_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    with open(path, "wb") as file:
+        pass
+    with pytest.raises(ValueError, match=r"found .*m\.pt2, which is closed"):
+        pt2wire.save(linear_program(), file)
+    with pytest.raises(ValueError, match=r"'a\\x00\.pt2' with a null character"):
+        pt2wire.save(linear_program(), "a\0.pt2")
 
 
 # Replacing a file.
@@ -243,7 +296,7 @@ def test_a_file_that_may_not_grow_leaves_the_old_one_and_no_other(tmp_path: Path
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_device_is_reported_as_it_is() -> None:
-    with pytest.raises(OSError, match="No space left on device"), pytest.warns(UserWarning):
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"), pytest.warns(UserWarning):
         pt2wire.save(linear_program(), "/dev/full")
 
 

@@ -11,6 +11,8 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Any, TypeAlias, cast
 
+from .reader import describe
+
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
@@ -30,22 +32,33 @@ def open_target(target: Target, *, durable: bool = True) -> Iterator[IO[bytes]]:
     Raises:
         OSError: As the operating system reports it, with the target's name.
         TypeError: The target is neither a path nor a writable binary file object.
+        ValueError: The path has a null character, or the file object is closed.
     """
     if not isinstance(target, str | os.PathLike):
         if not hasattr(target, "write"):
             raise TypeError(f"expected a path or a binary file object, found {type(target).__name__}")
         if isinstance(target, io.TextIOBase):
             raise TypeError("expected a file object opened in binary mode, found one in text mode")
+        if getattr(target, "closed", False):
+            raise ValueError(f"expected an open file object, found {describe(target)}, which is closed")
         yield from _write_through(target)
         return
     path = os.fspath(target)
+    if "\0" in path:
+        raise ValueError(f"expected a path, found {path!r} with a null character")
+    # First the path as it is: what /dev/stdout and /dev/fd/1 resolve to need not be a path.
+    mode = _mode(path)
     real = os.path.realpath(path)
-    mode = _mode(real)
-    if mode is None or stat.S_ISREG(mode):
+    if mode is None or (stat.S_ISREG(mode) and _is_same(path, real)):
         yield from _replace(real, path, mode, durable)
-    else:
+        return
+    try:
         with open(path, "wb") as device:  # says so if it is a folder
             yield from _write_through(device)
+    except OSError as error:
+        if error.errno and error.filename is None:
+            raise OSError(error.errno, error.strerror, path) from error
+        raise
 
 
 def _mode(path: str) -> int | None:
@@ -53,6 +66,11 @@ def _mode(path: str) -> int | None:
         return os.stat(path).st_mode
     except FileNotFoundError:
         return None
+
+
+def _is_same(path: str, resolved: str) -> bool:
+    """Whether a path still leads to the file: /dev/fd/1 may stand for one that has been deleted."""
+    return os.path.exists(resolved) and os.path.samefile(path, resolved)
 
 
 def _replace(path: str, shown: str, mode: int | None, durable: bool) -> Iterator[IO[bytes]]:
@@ -99,46 +117,45 @@ def _sync_folder(folder: str) -> None:
 
 def _write_through(file: IO[bytes]) -> Iterator[IO[bytes]]:
     """Write from the file object's position on, and go back to it afterwards as torch.export.save does."""
+    sequential = _Sequential(file)
+    yield cast(IO[bytes], sequential)
+    sequential.flush()
     seekable = getattr(file, "seekable", None)
-    if seekable is not None and seekable():
-        start = file.tell()
-        yield cast(IO[bytes], _FromHere(file, start))
-        file.flush()
-        file.seek(start)
+    if seekable is None or not seekable():
         return
-    # zipfile needs to go back to each header; a pipe cannot.
-    buffer = io.BytesIO()
-    yield buffer
-    _write_all(file, buffer.getbuffer())
-    flush = getattr(file, "flush", None)
-    if flush is not None:
-        flush()
+    # Where the archive begins by what the file says now: a file opened to append had another position before.
+    start = file.tell() - sequential.tell()
+    if start >= 0:  # /dev/null is always at 0
+        with contextlib.suppress(OSError):  # what compresses on the way cannot go back
+            file.seek(start)
 
 
-class _FromHere:
-    """A file object whose position 0 is where another one stood."""
+class _Sequential:
+    """A file object that takes bytes one after another, counts them and never seeks.
 
-    def __init__(self, file: IO[bytes], start: int) -> None:
+    Whether seeking works cannot be asked: a file opened to append says that it is seekable, and puts what is
+    written after a seek at its end. So nothing is written out of order.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._start = start
+        self._count = 0
 
     def write(self, data: Any) -> int:
         _write_all(self._file, data)
+        self._count += len(data)
         return len(data)
 
     def tell(self) -> int:
-        return self._file.tell() - self._start
+        return self._count
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        if whence == os.SEEK_SET:
-            offset += self._start
-        return self._file.seek(offset, whence) - self._start
-
-    def seekable(self) -> bool:
-        return True
+        raise io.UnsupportedOperation("an archive is written in order")
 
     def flush(self) -> None:
-        self._file.flush()
+        flush = getattr(self._file, "flush", None)
+        if flush is not None:
+            flush()
 
 
 def _write_all(file: IO[bytes], data: Any) -> None:

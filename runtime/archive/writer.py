@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 import zipfile
+import zlib
+from collections.abc import Sequence
 from typing import IO, Self
 
 from ..errors import SerializeError
@@ -22,7 +24,8 @@ class ArchiveWriter:
     """A zip file with one root folder, fixed times, and stored records aligned as PyTorch aligns them.
 
     Args:
-        file: Where to write; it must be seekable and positioned where the archive begins.
+        file: Where to write. Bytes are written in order and nothing is written twice; `tell` must count them
+            from where the archive begins.
         compress: Whether records added with `deflate=True` really are; if not, they are stored and aligned.
     """
 
@@ -52,13 +55,13 @@ class ArchiveWriter:
         info = zipfile.ZipInfo(f"{ROOT}/{record}", date_time=(1980, 1, 1, 0, 0, 0))
         info.create_system = 3  # else it tells the operating system
         info.file_size = len(view)
-        zip64 = len(view) > _LARGE
         if deflate and self._compress and len(view) > 0:
             info.compress_type = zipfile.ZIP_DEFLATED
-            with self._zip.open(info, "w", force_zip64=zip64) as stream:
-                stream.write(view)
+            info.external_attr = 0o600 << 16
+            packer = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS)
+            self._append(info, view, (packer.compress(view), packer.flush()))
         else:
-            self._store(info, view, zip64)
+            self._append(info, view, (view,))
 
     def __enter__(self) -> Self:
         return self
@@ -69,14 +72,20 @@ class ArchiveWriter:
             self._zip.fp = None  # else the zip file's finalizer would write a directory some time later
         self._zip.close()
 
-    def _store(self, info: zipfile.ZipInfo, view: memoryview, zip64: bool) -> None:
-        """Write a record as it is. `ZipFile.open` would compute the CRC on one processor."""
+    def _append(
+        self, info: zipfile.ZipInfo, view: memoryview, packed: Sequence[bytes | memoryview]
+    ) -> None:
+        """Write a record behind its final header. `ZipFile.open` would go back to fill in the header, which
+        not every file can, and compute the CRC on one processor."""
+        zip64 = len(view) > _LARGE
         info.CRC = crc32(view)
-        info.compress_size = info.file_size
+        info.compress_size = sum(len(part) for part in packed)
         info.header_offset = self._file.tell()
-        info.extra = self._padding(info.filename, zip64)
+        if info.compress_type == zipfile.ZIP_STORED:
+            info.extra = self._padding(info.filename, zip64)
         self._file.write(info.FileHeader(zip64))
-        self._file.write(view)
+        for part in packed:
+            self._file.write(part)
         info.extra = b""  # the padding belongs to the local header only
         self._zip.filelist.append(info)
         self._zip.NameToInfo[info.filename] = info

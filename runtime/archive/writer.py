@@ -72,9 +72,7 @@ class ArchiveWriter:
             self._zip.fp = None  # else the zip file's finalizer would write a directory some time later
         self._zip.close()
 
-    def _append(
-        self, info: zipfile.ZipInfo, view: memoryview, packed: Sequence[bytes | memoryview]
-    ) -> None:
+    def _append(self, info: zipfile.ZipInfo, view: memoryview, packed: Sequence[bytes | memoryview]) -> None:
         """Write a record behind its final header. `ZipFile.open` would go back to fill in the header, which
         not every file can, and compute the CRC on one processor."""
         zip64 = len(view) > _LARGE

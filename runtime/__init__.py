@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .generated.types import SCHEMA_VERSION
     from .limits import Limits
+    from .program_trees import from_tree, to_tree
     from .programs import load, load_all, save
-    from .trees import from_json, from_thrift, from_tree, to_json, to_thrift, to_tree
+    from .trees import from_json, from_thrift, to_json, to_thrift
     from .validation import validate
     from .version import __version__
 
@@ -38,7 +39,7 @@ _EXPORTS: dict[str, str] = {
     "deserialize": "artifacts",
     "from_json": "trees",
     "from_thrift": "trees",
-    "from_tree": "trees",
+    "from_tree": "program_trees",
     "load": "programs",
     "load_all": "programs",
     "read": "archives",
@@ -46,7 +47,7 @@ _EXPORTS: dict[str, str] = {
     "serialize": "artifacts",
     "to_json": "trees",
     "to_thrift": "trees",
-    "to_tree": "trees",
+    "to_tree": "program_trees",
     "validate": "validation",
     "write": "archives",
 }

@@ -17,9 +17,9 @@ from .archive.reader import ArchiveReader, Source
 from .archive.target import Target
 from .errors import DeserializeError, Pt2WireError, SerializeError
 from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
+from .limits import DEFAULT_LIMITS, Limits
 from .trees import joined
 from .validation import validate_payloads
-from .limits import DEFAULT_LIMITS, Limits
 
 FormName = Literal["json", "thrift"]
 

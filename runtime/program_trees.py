@@ -1,0 +1,73 @@
+"""Trees (the generated dataclasses) <-> exported programs, without archives in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from .exporting import export_program
+from .generated.types import ExportedProgram
+from .importing import import_program
+from .importing.example_inputs import rebuild_example_inputs
+from .trees import check_tree
+
+
+def to_tree(
+    ep: torch.export.ExportedProgram, *, opset_version: Mapping[str, int] | None = None
+) -> ExportedProgram:
+    """The tree of a program, without its weights. The program is left untouched.
+
+    Args:
+        ep: What `torch.export.export` returned.
+        opset_version: The version of each operator namespace that the program was written for.
+
+    Raises:
+        SerializeError: The program holds something that cannot be written; the path names the node.
+        TypeError: `ep` is no exported program.
+
+    Example:
+        >>> import torch
+        >>> ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+        >>> to_tree(ep).graph_module.graph.nodes[0].target
+        'torch.ops.aten.relu.default'
+    """
+    if not isinstance(ep, torch.export.ExportedProgram):
+        raise TypeError(f"expected an ExportedProgram, found {type(ep).__name__}")
+    return export_program(ep, opset_version=opset_version)
+
+
+def from_tree(
+    tree: ExportedProgram,
+    weights: Mapping[str, torch.Tensor],
+    constants: Mapping[str, torch.Tensor],
+    *,
+    example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+) -> torch.export.ExportedProgram:
+    """Make a program of a tree.
+
+    Args:
+        tree: The tree, of `to_tree` or `pt2wire.read` for example. It is checked first.
+        weights: Parameters and persistent buffers by name; they are used as they are, not copied.
+        constants: Constants and non-persistent buffers by name.
+        example_inputs: Positional and keyword arguments as for `torch.export.export`. Without them, stand-ins
+            on the meta device are made from the tree, because PyTorch checks inputs against guards only in
+            programs that have example inputs.
+
+    Raises:
+        DeserializeError: The tree is not sound, or does not fit the weights.
+
+    Example:
+        >>> import torch
+        >>> ep = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+        >>> again = from_tree(to_tree(ep), ep.state_dict, ep.constants)
+        >>> torch.equal(again.module()(torch.ones(3, 2)), ep.module()(torch.ones(3, 2)))
+        True
+    """
+    check_tree(tree)
+    if example_inputs is None:
+        example_inputs = rebuild_example_inputs(tree)
+    return import_program(
+        tree, state_dict=dict(weights), constants=dict(constants), example_inputs=example_inputs
+    )

@@ -10,10 +10,10 @@ class Pt2WireError(Exception):
         message: What was expected and what was there, as one sentence.
         path: Where: a file, a record in it, a path into the tree such as `graph_module.graph.nodes[3]`, or
             the name of a node.
-        hint: What the reader can do about it.
+        hint: What the reader can do about it, as a sentence without its period.
 
     Example:
-        >>> str(Pt2WireError("expected 8.2 to 8.20, found 9.0", path="schema_version", hint="Upgrade."))
+        >>> str(Pt2WireError("expected 8.2 to 8.20, found 9.0", path="schema_version", hint="Upgrade"))
         'schema_version: expected 8.2 to 8.20, found 9.0. Upgrade.'
     """
 
@@ -25,7 +25,7 @@ class Pt2WireError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.path}: {self.message}" if self.path else self.message
-        return f"{text}. {self.hint}" if self.hint else text
+        return f"{text}. {self.hint.rstrip('.')}." if self.hint else text
 
 
 class SerializeError(Pt2WireError):
@@ -37,4 +37,4 @@ class DeserializeError(Pt2WireError):
 
 
 class UnsafeArtifactError(DeserializeError):
-    """An artifact asks for something that loading never does unless the caller permits it."""
+    """An artifact asks for something that loading never does: running code, or reaching outside of itself."""

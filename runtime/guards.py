@@ -100,7 +100,7 @@ def _refuse(node: ast.expr, expected: str, found: str) -> UnsafeArtifactError:
     return UnsafeArtifactError(
         f"expected {expected}, found {found}",
         path=f"column {node.col_offset + 1}",
-        hint="Guards may only compute with the sizes, strides and numbers of the inputs.",
+        hint="Guards may only compute with the sizes, strides and numbers of the inputs",
     )
 
 

@@ -18,6 +18,8 @@ MAX_NAME = 512
 RESERVED = frozenset({"self", "torch", "inf", "nan", "pytree", "fx_pytree"})
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_DEVICE_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_MAX_DEVICE_INDEX = 127  # torch keeps it in one signed byte
 
 
 def check_identifier(name: str) -> str | None:
@@ -50,6 +52,23 @@ def check_value_name(name: str) -> str | None:
     if name in RESERVED:
         return "a name with a meaning of its own in the source that torch.fx generates"
     return check_identifier(name)
+
+
+def check_device(kind: str, index: int | None) -> str | None:
+    """Checks the type of a device, as torch or a backend's author would name it, and its index.
+
+    Unlike the other checks, this one gives a whole sentence.
+
+    Example:
+        >>> check_device("cuda", 0)
+        >>> check_device("cpu", 128)
+        'expected a device index from 0 to 127, found 128'
+    """
+    if not _DEVICE_TYPE.fullmatch(kind):
+        return f"expected the name of a device type such as 'cpu' or 'cuda', found {kind[:40]!r}"
+    if index is not None and not 0 <= index <= _MAX_DEVICE_INDEX:
+        return f"expected a device index from 0 to {_MAX_DEVICE_INDEX}, found {index}"
+    return None
 
 
 def check_text(text: str) -> str | None:

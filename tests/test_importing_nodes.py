@@ -76,7 +76,7 @@ def _graph(
 
 
 def _read(graph: types.Graph) -> Values:
-    return import_graph(graph, Program(Symbols({}), {}))
+    return import_graph(graph, Program(Symbols({})))
 
 
 def _text(graph: types.Graph) -> list[str]:
@@ -186,7 +186,7 @@ _ARGUMENTS: list[tuple[types.Argument, Any]] = [
 
 @pytest.mark.parametrize(("argument", "expected"), _ARGUMENTS, ids=lambda value: getattr(value, "type", ""))
 def test_every_kind_of_argument(argument: types.Argument, expected: Any) -> None:
-    values = Values(Program(Symbols({}), {}), _graph(), {})
+    values = Values(Program(Symbols({})), _graph(), {})
     node = values.nodes["x"] = values.graph.placeholder("x")
 
     def with_node(value: Any) -> Any:
@@ -587,7 +587,7 @@ def test_constant_inputs_have_the_names_of_the_signature() -> None:
         sym_int_values={},
         sym_bool_values={},
     )
-    values = import_graph(graph, Program(Symbols({}), {}), {0: "size", 2: "nothing"})
+    values = import_graph(graph, Program(Symbols({})), {0: "size", 2: "nothing"})
     assert [(n.name, n.meta["val"]) for n in values.graph.nodes] == [
         ("size", 3),
         ("arg1", "a"),

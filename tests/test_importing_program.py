@@ -313,7 +313,7 @@ def test_an_unknown_verifier_is_refused(dynamic: ExportedProgram) -> None:
         read(tree, dynamic)
     assert str(caught.value) == (
         "verifiers[1]: expected a dialect whose verifier is registered, found 'SOMEBODYS'. Import the "
-        "library that defines the dialect before loading"
+        "library that defines the dialect before loading."
     )
 
 

@@ -122,6 +122,14 @@ def _alias_of_nothing(weights: types.PayloadConfig) -> None:
     weights.config["weight"].alias_of = "nothing"
 
 
+def _chain(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].alias_of, weights.config["scale"].alias_of = "scale", "weight"
+
+
+def _absent(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].absent = True
+
+
 _WEIGHT = "graph_module.signature.input_specs[0].parameter"
 
 LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
@@ -173,9 +181,83 @@ LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
     _alias_of_nothing: (
         "payload-missing",
         "weights['weight'].alias_of",
-        "expected the name of a weight, found 'nothing'",
+        "said to share the storage of 'nothing', which is not there",
     ),
 }
+
+
+LIES[_absent] = (
+    "payload-absent",
+    "weights['weight']",
+    "expected the bytes of a tensor, found one saved without them",
+)
+
+
+def test_sharing_has_no_chains(saved: bytes) -> None:
+    tree, weights, constants = read(saved)
+    _chain(weights)
+    assert [
+        (finding.rule, finding.path, finding.message)
+        for finding in validate_payloads(tree, weights, constants)
+    ] == [
+        (
+            "payload-missing",
+            f"weights[{name!r}].alias_of",
+            f"said to share the storage of {other!r}, which itself shares that of {name!r}",
+        )
+        for name, other in (("weight", "scale"), ("scale", "weight"))
+    ]
+
+
+@pytest.mark.parametrize("name", ["weight", "scale", "shift"])
+def test_weights_and_constants_are_told_apart(saved: bytes, name: str) -> None:
+    """PyTorch looks for each among those that the signature says it is of, and nowhere else."""
+    tree, weights, constants = read(saved)
+    here, there = (constants, weights) if name == "shift" else (weights, constants)
+    there.config[name] = here.config.pop(name)
+    place, other = ("constants", "weights") if name == "shift" else ("weights", "constants")
+    assert [(finding.rule, finding.message) for finding in validate_payloads(tree, weights, constants)] == [
+        ("payload-place", f"expected {name!r} among the {place}, found it among the {other}")
+    ]
+
+
+def _without_a_weight(archive: pt2wire.Archive) -> None:
+    del archive.weights["model"]["weight"]
+
+
+def _with_a_weight_in_another_place(archive: pt2wire.Archive) -> None:
+    archive.constants["model"]["scale"] = archive.weights["model"].pop("scale")
+
+
+def _with_another_size(archive: pt2wire.Archive) -> None:
+    meta = archive.weights["model"]["weight"].meta.tensor_meta
+    assert meta is not None
+    meta.sizes.reverse()
+
+
+def _with_a_chain(archive: pt2wire.Archive) -> None:
+    for name, other in (("weight", "scale"), ("scale", "weight")):
+        archive.weights["model"][name].meta.alias_of = other
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_without_a_weight, "expected a payload for 'weight', found none"),
+        (_with_a_weight_in_another_place, "expected 'scale' among the weights, found it among the constants"),
+        (_with_another_size, "expected sizes [4, 2] as in the graph, found [2, 4]"),
+        (_with_a_chain, "said to share the storage of 'scale', which itself shares that of 'weight'"),
+    ],
+)
+def test_what_does_not_fit_is_not_written(
+    saved: bytes, change: Callable[[pt2wire.Archive], None], message: str
+) -> None:
+    archive = pt2wire.read(io.BytesIO(saved))
+    change(archive)
+    with pytest.raises(pt2wire.SerializeError) as caught:
+        pt2wire.write(archive, io.BytesIO())
+    assert caught.value.message == message
+    assert str(caught.value.path).startswith("model:")
 
 
 @pytest.mark.parametrize("change", LIES, ids=lambda change: change.__name__.strip("_"))
@@ -188,7 +270,8 @@ def test_lie_is_found(saved: bytes, change: Callable[[types.PayloadConfig], None
 
 def test_every_rule_about_payloads_has_a_lie() -> None:
     about_payloads = {rule.id for rule in RULES.values() if rule.checked == "payloads"}
-    assert about_payloads == {rule for rule, _, _ in LIES.values()}
+    # Whether something is among the weights or the constants is a test of its own.
+    assert about_payloads == {rule for rule, _, _ in LIES.values()} | {"payload-place"}
 
 
 def test_name_of_a_weight_and_a_constant(saved: bytes) -> None:

@@ -63,6 +63,22 @@ def same_bytes(one: memoryview, two: memoryview) -> bool:
     return len(one) == len(two) and all(bytes(one[s : s + MIB]) == bytes(two[s : s + MIB]) for s in steps)
 
 
+def alias_problem(meta: PayloadMeta, owner: PayloadMeta | None) -> str | None:
+    """What is wrong with the weight that a tensor is said to share the storage of, or None.
+
+    Args:
+        meta: The tensor, whose `alias_of` is set.
+        owner: The weight of that name, if there is one.
+    """
+    assert meta.alias_of is not None
+    name = meta.alias_of[:80]
+    if owner is None:
+        return f"said to share the storage of {name!r}, which is not there"
+    if owner.alias_of is not None:
+        return f"said to share the storage of {name!r}, which itself shares that of {owner.alias_of[:80]!r}"
+    return None
+
+
 def config_of(payloads: Mapping[str, Payload]) -> PayloadConfig:
     """The config that lists these payloads."""
     return PayloadConfig(config={fqn: payload.meta for fqn, payload in payloads.items()})

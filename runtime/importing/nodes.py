@@ -14,6 +14,7 @@ from torch.fx import Node
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..names import check_identifier
 from .arguments import import_argument
 from .faults import each, located, within
 from .targets import find_target
@@ -157,7 +158,7 @@ def _import_call(node: types.Node, values: Values) -> _Inputs:
             args.append(value)
             continue
         with within(f"inputs[{index}].name"):
-            check_name(item.name)
+            check_name(item.name, check_identifier)
             if item.name in kwargs:
                 raise DeserializeError(f"expected each keyword argument once, found {item.name!r} again")
         kwargs[item.name] = value

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 
 from ..archive.extents import Extent, check_payload
-from ..archive.payloads import Payload, same_bytes
+from ..archive.payloads import Payload, alias_problem, same_bytes
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta
 from .values import import_device, import_scalar_type
@@ -124,8 +124,9 @@ def _shared(
     if name is None:
         return payload.data
     owner = weights.get(name) or payloads.get(name)
-    if owner is None or owner.meta.alias_of is not None:
-        raise DeserializeError(f"said to share the storage of {name!r}, which is not there", path=where)
+    if problem := alias_problem(payload.meta, None if owner is None else owner.meta):
+        raise DeserializeError(problem, path=where)
+    assert owner is not None  # that is a problem
     if not same_bytes(owner.data, payload.data):
         raise DeserializeError(
             f"said to share the storage of {name!r}, but the bytes differ",

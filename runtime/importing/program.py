@@ -59,7 +59,7 @@ def import_program(
             guards = each("", tree.guards_code, check_guard)
         symbols = Symbols(ranges)
         module = tree.graph_module
-        program = Program(symbols, {})
+        program = Program(symbols)
         with within("graph_module"):
             with within("graph"):
                 values = import_graph(module.graph, program, _constant_names(module.signature))

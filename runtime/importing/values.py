@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch.nn import Module
 
 from ..errors import DeserializeError
 from ..generated import types
-from ..names import check_identifier
+from ..names import check_device, check_value_name
 from .faults import each, located
 from .metadata import Metadata
 from .symbols import Symbols
@@ -37,14 +37,12 @@ class Program:
         symbols: Its symbolic numbers.
         tensors: Its fake tensors.
         metadata: Its nodes' metadata.
-        constant_names: By position, the names of the top graph's inputs that are constants.
     """
 
-    def __init__(self, symbols: Symbols, constant_names: dict[int, str]) -> None:
+    def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
         self.tensors = FakeTensors(symbols)
         self.metadata = Metadata()
-        self.constant_names = constant_names
 
 
 @dataclass(slots=True)
@@ -93,9 +91,13 @@ class Values:
         node.meta["val"] = import_value(name, self, own=node.op == "placeholder")
 
 
-def check_name(name: str) -> None:
-    """Refuse a name that is no identifier: FX pastes names into the source that it generates."""
-    if reason := check_identifier(name):
+def check_name(name: str, check: Callable[[str], str | None] = check_value_name) -> None:
+    """Refuse a name that is no identifier: FX pastes names into the source that it generates.
+
+    Raises:
+        DeserializeError: The name is none; by default, none that a variable may have there.
+    """
+    if reason := check(name):
         raise DeserializeError(f"expected an identifier as name, found {name[:80]!r}, which is {reason}")
 
 
@@ -109,6 +111,9 @@ def import_value(name: str, values: Values, own: bool = False) -> Any:
 
     Returns:
         A fake tensor, a number or a symbolic number.
+
+    Raises:
+        DeserializeError: The graph lists no such value, or its description is wrong.
     """
     tree = values.tree
     try:
@@ -131,25 +136,6 @@ def import_value(name: str, values: Values, own: bool = False) -> Any:
     raise DeserializeError(
         f"expected {name!r} among the values that the graph lists, found it in none of them"
     )
-
-
-def import_tensor_meta(meta: types.TensorMeta, symbols: Symbols, mode: FakeTensorMode) -> FakeTensor:
-    """Read what is known of a tensor without its content, the plain way: by the dispatcher, as torch does.
-
-    `FakeTensors` does the same faster; this is what it is compared with.
-    """
-    sizes = each("sizes", meta.sizes, lambda size: import_sym_int(size, symbols))
-    strides = each("strides", meta.strides, lambda stride: import_sym_int(stride, symbols))
-    with mode:
-        tensor = torch.empty_strided(
-            sizes,
-            strides,
-            dtype=import_scalar_type(meta.dtype),
-            device=import_device(meta.device),
-            requires_grad=meta.requires_grad,
-        )
-    assert isinstance(tensor, FakeTensor)
-    return tensor
 
 
 class FakeTensors:
@@ -287,9 +273,6 @@ def _hint(expression: types.SymExpr, member: str) -> Any:
     return hint.value
 
 
-_DEVICE_TYPE = re.compile(r"[a-z][a-z0-9]{0,31}", re.ASCII)
-
-
 def import_device(device: types.Device) -> torch.device:
     """Read a device; an index of None stands for the current device of that type."""
     return _device(device.type, device.index)
@@ -297,8 +280,8 @@ def import_device(device: types.Device) -> torch.device:
 
 @functools.lru_cache(maxsize=256)
 def _device(kind: str, index: int | None) -> torch.device:
-    if not _DEVICE_TYPE.fullmatch(kind) or not (index is None or 0 <= index < 128):
-        raise DeserializeError(f"expected a device such as 'cpu' or 'cuda', 0, found {kind[:40]!r}, {index}")
+    if problem := check_device(kind, index):
+        raise DeserializeError(problem)
     try:
         return torch.device(kind) if index is None else torch.device(kind, index)
     except RuntimeError as error:

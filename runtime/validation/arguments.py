@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from ..generated import types
-from ..names import check_identifier
+from ..names import check_device, check_identifier
 from ..operators import TargetKind
 from .scopes import Pending, Problem, Scope
-from .values import device_problem
 
 #: Nesting of subgraphs, and of dictionaries. Thrift stops at 12 nested subgraphs.
 MAX_DEPTH: Final = 32
@@ -103,7 +102,7 @@ def _dictionary(scope: Scope, value: dict[str, types.Argument]) -> None:
 
 
 def _device(scope: Scope, value: types.Device) -> None:
-    if (problem := device_problem(value)) is not None:
+    if (problem := check_device(value.type, value.index)) is not None:
         scope.add("argument", problem)
 
 

@@ -8,6 +8,7 @@ from ..generated import types
 from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, check_argument, is_known_name
+from .metadata import metadata_problems
 from .scopes import ProgramState, Scope
 from .subgraphs import check_operands
 from .values import check_tensor_meta
@@ -106,6 +107,8 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
     if node.name is not None:
         scope.take(node.name)
         scope.check_name(node.name, ".name")
+    for key, message in metadata_problems(node.metadata, scope.program.metadata):
+        scope.add("metadata", message, f".metadata[{key!r}]")
     single = len(node.outputs) == 1
     for position, output in enumerate(node.outputs):
         if output.type == "as_none":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 
 from ..archive.extents import check_one_dtype, tensor_extent
+from ..archive.payloads import alias_problem
 from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import types
@@ -38,10 +39,14 @@ def validate_payloads(
         expected a payload for 'bias', found none
     """
     findings = Findings()
-    names = weights.config.keys() | constants.config.keys()
     for field, config in (("weights", weights), ("constants", constants)):
         for fqn, payload in config.config.items():
-            _check_payload(payload, names, f"{field}[{fqn[:80]!r}]", findings)
+            path = f"{field}[{fqn[:80]!r}]"
+            _check_payload(payload, path, findings)
+            if payload.alias_of is not None:
+                owner = weights.config.get(payload.alias_of) or config.config.get(payload.alias_of)
+                if (problem := alias_problem(payload, owner)) is not None:
+                    findings.add("payload-missing", f"{path}.alias_of", problem)
         try:
             check_one_dtype(config, field)
         except DeserializeError as error:
@@ -55,10 +60,12 @@ def validate_payloads(
     return findings.found
 
 
-def _check_payload(payload: types.PayloadMeta, names: Set[str], path: str, findings: Findings) -> None:
+def _check_payload(payload: types.PayloadMeta, path: str, findings: Findings) -> None:
     if not _RECORD.fullmatch(payload.path_name):
         message = f"expected a plain file name, found {payload.path_name[:80]!r}"
         findings.add("payload-record", f"{path}.path_name", message)
+    if payload.absent:
+        findings.add("payload-absent", path, "expected the bytes of a tensor, found one saved without them")
     if payload.use_pickle:
         findings.add("payload-pickled", path, "expected the bytes of a tensor, found a pickled object")
     elif payload.tensor_meta is None:
@@ -68,9 +75,6 @@ def _check_payload(payload: types.PayloadMeta, names: Set[str], path: str, findi
             tensor_extent(payload.tensor_meta, path)
         except DeserializeError as error:
             findings.add("payload-meta", f"{path}.tensor_meta", error.message)
-    if payload.alias_of is not None and payload.alias_of not in names:
-        message = f"expected the name of a weight, found {payload.alias_of[:80]!r}"
-        findings.add("payload-missing", f"{path}.alias_of", message)
 
 
 def _check_signature(
@@ -85,10 +89,17 @@ def _check_signature(
             continue
         path = f"graph_module.signature.input_specs[{index}].{spec.type}"
         fqn = getattr(spec.value, WEIGHTS[spec.type])
-        payload = weights.config.get(fqn) or constants.config.get(fqn)
+        is_weight = spec.type == "parameter" or (spec.type == "buffer" and spec.buffer.persistent)
+        place, other = (weights, constants) if is_weight else (constants, weights)
+        payload = place.config.get(fqn)
         if payload is None:
-            findings.add("payload-missing", path, f"expected a payload for {fqn[:80]!r}, found none")
-            continue
+            payload = other.config.get(fqn)
+            if payload is None:
+                findings.add("payload-missing", path, f"expected a payload for {fqn[:80]!r}, found none")
+                continue
+            names = ("weights", "constants") if is_weight else ("constants", "weights")
+            message = f"expected {fqn[:80]!r} among the {names[0]}, found it among the {names[1]}"
+            findings.add("payload-place", path, message)
         if payload.is_param != (spec.type == "parameter"):
             found = "a parameter" if payload.is_param else "no parameter"
             findings.add("payload-kind", path, f"expected the payload of a {spec.type}, found {found}")

@@ -81,9 +81,17 @@ _RULES = (
     Rule("module-calls", "tree", "The module call graph begins with the whole program, and its names exist."),
     Rule("treespec", "tree", "A treespec is in the language that PyTorch writes.", unsafe=True),
     Rule("treespec-leaves", "tree", "A treespec has as many leaves as there are values."),
-    Rule("metadata", "tree", "Metadata that PyTorch reads as JSON is JSON."),
+    Rule("metadata", "tree", "Metadata of nodes and graphs is in the format that loading takes apart."),
     Rule(
         "payload-missing", "payloads", "Every weight, constant and custom object of the graph has a payload."
+    ),
+    Rule(
+        "payload-absent", "payloads", "A payload has bytes, unless the program was saved without its weights."
+    ),
+    Rule(
+        "payload-place",
+        "payloads",
+        "Parameters and persistent buffers are weights; other buffers and constants are constants.",
     ),
     Rule("payload-meta", "payloads", "A payload's sizes, strides and offset are sane numbers."),
     Rule("payload-differs", "payloads", "A payload is described as the graph describes it."),

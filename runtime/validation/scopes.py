@@ -43,6 +43,7 @@ class ProgramState:
         findings: What is wrong so far.
         symbols: The program's symbols.
         argument_names: Names of arguments that were checked; the empty one stands for a positional argument.
+        metadata: Entries of nodes' metadata in which nothing was found.
         custom_objects: Names of custom objects that are no value of a graph, so constants of the archive.
         pending: Subgraphs that are still to be checked; a list rather than recursion, since a file decides
             how deep they nest.
@@ -53,6 +54,7 @@ class ProgramState:
         self.symbols = symbols
         self.argument_names: set[str] = {""}
         self.custom_objects: set[str] = set()
+        self.metadata: set[tuple[str, str]] = set()
         self.pending: list[Pending] = []
         self._targets: dict[str, tuple[Target | None, Problem | None]] = {}
 

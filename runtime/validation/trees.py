@@ -61,7 +61,7 @@ def _check_versions(tree: types.ExportedProgram, findings: Findings) -> None:
     # A newer minor version only adds: what we do not know of it, the codecs have dropped or refused.
     if found < types.OLDEST_VERSION or version.major != types.SCHEMA_VERSION[0]:
         oldest, newest = ("{}.{}".format(*bound) for bound in (types.OLDEST_VERSION, types.SCHEMA_VERSION))
-        hint = "Upgrade pt2wire." if version.major > types.SCHEMA_VERSION[0] else None
+        hint = "Upgrade pt2wire" if version.major > types.SCHEMA_VERSION[0] else None
         message = f"expected {oldest} to {newest}, found {version.major}.{version.minor}"
         findings.add("schema-version", "schema_version", message, hint)
     for namespace, number in tree.opset_version.items():

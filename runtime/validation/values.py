@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ..errors import DeserializeError
 from ..expressions import Expression, parse_expression, sort_of, symbols_in
 from ..generated import types
+from ..limits import DEFAULT_LIMITS
+from ..names import check_device
 from .rules import Findings
 
-MAX_DIMENSIONS = 64  # torch itself stops at 64
 MAX_BYTES = 2**63 - 1  # what a size in bytes may be in torch
 
 _LARGE = 2**20  # numbers from which on a product could matter
-_DEVICE = re.compile(r"[a-z][a-z0-9_]{0,31}")
-_MAX_DEVICE_INDEX = 127  # torch keeps it in one signed byte
 
 SymbolicNumber = types.SymInt | types.SymFloat | types.SymBool
 
 # What the expression of each union must be, and the hint member that goes with it. PyTorch writes no hint
 # for a condition.
 _SORTS = {
-    types.SymInt: ("number", {"as_int"}),
-    types.SymFloat: ("number", {"as_float", "as_int"}),
-    types.SymBool: ("boolean", {"as_bool"}),
+    types.SymInt: ("number", "as_int"),
+    types.SymFloat: ("number", "as_float"),
+    types.SymBool: ("boolean", "as_bool"),
 }
 
 
@@ -47,7 +45,7 @@ class Symbols:
         if isinstance(expression, DeserializeError):
             self._findings.add_error("expression", f"{path}.as_expr.expr_str", expression)
             return
-        sort, hints = _SORTS[type(number)]
+        sort, expected = _SORTS[type(number)]
         if (found := sort_of(expression)) != sort:
             self._findings.add(
                 "expression-sort",
@@ -55,8 +53,7 @@ class Symbols:
                 f"expected a {sort}, found the {found} {text!r}",
             )
         hint = described.hint
-        if hint is not None and hint.type not in hints:
-            expected = " or ".join(sorted(hints))
+        if hint is not None and hint.type != expected:
             self._findings.add("hint", f"{path}.as_expr.hint", f"expected {expected}, found {hint.type}")
 
     def _parse(self, text: str, path: str) -> Expression | DeserializeError:
@@ -103,9 +100,11 @@ def check_tensor_meta(
         rule: The rule that findings belong to.
     """
     sizes, strides = meta.sizes, meta.strides
-    if len(sizes) > MAX_DIMENSIONS:
+    if len(sizes) > DEFAULT_LIMITS.tensor_dimensions:
         findings.add(
-            rule, f"{path}.sizes", f"expected at most {MAX_DIMENSIONS} dimensions, found {len(sizes)}"
+            rule,
+            f"{path}.sizes",
+            f"expected at most {DEFAULT_LIMITS.tensor_dimensions} dimensions, found {len(sizes)}",
         )
         return
     if len(sizes) != len(strides):
@@ -133,18 +132,8 @@ def check_tensor_meta(
         findings.add(rule, f"{path}.dtype", "expected a dtype, found UNKNOWN")
     if meta.layout == types.Layout.Unknown:
         findings.add(rule, f"{path}.layout", "expected a layout, found Unknown")
-    if (problem := device_problem(meta.device)) is not None:
+    if (problem := check_device(meta.device.type, meta.device.index)) is not None:
         findings.add(rule, f"{path}.device", problem)
-
-
-def device_problem(device: types.Device) -> str | None:
-    """What is wrong with a device, or None."""
-    if device.type != "cpu" and not _DEVICE.fullmatch(device.type):
-        return f"expected the name of a device type such as 'cpu' or 'cuda', found {device.type[:40]!r}"
-    index = device.index
-    if index is not None and not 0 <= index <= _MAX_DEVICE_INDEX:
-        return f"expected a device index from 0 to {_MAX_DEVICE_INDEX}, found {index}"
-    return None
 
 
 def _extent(meta: types.TensorMeta) -> int:

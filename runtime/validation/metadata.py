@@ -1,0 +1,108 @@
+"""What nodes carry besides what they compute: texts in small formats of their own, which loading takes apart.
+
+The rules are those of `importing.metadata`, which needs torch; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+_SEPARATOR = ";"
+
+#: Nesting of `from_node`: each pass over a graph adds one.
+MAX_SOURCES = 128
+
+_SOURCE_TYPES: Mapping[str, type] = {
+    "name": str,
+    "target": str,
+    "graph_id": int,
+    "pass_name": str,
+    "action": str,
+}
+
+
+def metadata_problems(metadata: Mapping[str, str], known: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the metadata of one node: keys, each with a message.
+
+    Args:
+        metadata: The metadata.
+        known: Entries in which nothing was found before; those of this node are added. Texts repeat from
+            node to node.
+
+    Example:
+        >>> list(metadata_problems({"custom": "{"}, set()))[0][0]
+        'custom'
+    """
+    for entry in metadata.items():
+        if entry in known:
+            continue
+        key, text = entry
+        # Empty texts say nothing, and keys that are not here are not read.
+        check = _CHECKS.get(key)
+        problem = check(text) if check is not None and text else None
+        if problem is None:
+            known.add(entry)
+        else:
+            yield key, problem
+
+
+def _module_stack(text: str) -> str | None:
+    for entry in text.split(_SEPARATOR):
+        depth = commas = 0
+        for character in entry:
+            if character in "[(":
+                depth += 1
+            elif character in "])":
+                depth -= 1
+            elif character == "," and depth == 0:
+                commas += 1
+        if commas != 2:
+            return f"expected a key, a path and a class with commas between, found {entry[:80]!r}"
+    return None
+
+
+def _source_stack(text: str) -> str | None:
+    for entry in text.split(_SEPARATOR):
+        if entry.count(",") != 1:
+            return f"expected a name and a function with a comma between, found {entry[:80]!r}"
+    return None
+
+
+def _json(text: str) -> str | None:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"expected JSON, found {text[:80]!r}: {error}"
+    return None
+
+
+def _from_node(text: str) -> str | None:
+    if (problem := _json(text)) is not None:
+        return problem
+    pending: list[tuple[Any, int]] = [(json.loads(text), 0)]
+    while pending:
+        sources, depth = pending.pop()
+        if sources is None:
+            continue
+        if not isinstance(sources, list):
+            return f"expected a list of sources, found {type(sources).__name__}"
+        if depth == MAX_SOURCES:
+            return f"expected at most {MAX_SOURCES} nested sources, found more"
+        for source in sources:
+            if not isinstance(source, dict):
+                return f"expected an object as source of a node, found {type(source).__name__}"
+            for key, kind in _SOURCE_TYPES.items():
+                if key in source and type(source[key]) is not kind:
+                    return f"expected {kind.__name__} as {key} of a node's source, found {source[key]!r:.60}"
+            pending.append((source.get("from_node"), depth + 1))
+    return None
+
+
+_CHECKS: Mapping[str, Callable[[str], str | None]] = {
+    "nn_module_stack": _module_stack,
+    "source_fn_stack": _source_stack,
+    "custom": _json,
+    "from_node": _from_node,
+}

@@ -21,7 +21,7 @@ demo: $(READY)
 test: system $(READY)
 	$(PYTEST) -m "not wide"
 
-# Compilers and libraries that the tests use; the other targets need only python3, g++ and make.
+# Compilers and libraries that the tests use; the other targets need only python3 with venv, g++ and make.
 system:
 	bash .ci/system-packages
 
@@ -52,10 +52,12 @@ bench: $(READY)
 bench-smoke: $(READY)
 	$(BIN)/python benchmarks/run.py --smoke
 
+# Leaves $(VENV) as it is.
 clean:
 	rm -rf build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV) with PyTorch and what tests and developers use: minutes, the first time"
+	$(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test,dev]"
 	touch $@

@@ -171,12 +171,12 @@ def main() -> None:
     logging.disable(logging.WARNING)
     console = Console(soft_wrap=True)
     program, big = bert(options.layers), heavy(options.mebibytes)
-    nodes = len(program.graph.nodes)
+    nodes, threads = len(program.graph.nodes), torch.get_num_threads()
     console.print(
         f"BERT of {options.layers} layers, {nodes} nodes, dynamic batch and sequence; "
         f"heavy: {options.mebibytes} MiB of weights\n"
         f"torch {torch.__version__}, {platform.python_implementation()} {platform.python_version()}, "
-        f"{torch.get_num_threads()} threads"
+        f"{threads} thread{'s' * (threads != 1)}"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

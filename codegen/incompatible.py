@@ -261,7 +261,7 @@ _TABLE: tuple[tuple[str, Level, str, str, _Finder], ...] = (
     (
         "field-removed",
         Level.WIRE,
-        "older files hold the field, and strict readers refuse what they do not know",
+        "older files hold the field, and our readers refuse fields that they do not know",
         "`torch_version` of `ExportedProgram` has gone",
         partial(_removed, Kind.STRUCT),
     ),

@@ -302,9 +302,9 @@ def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obj
 
 def _print_summary(summary: ProgramSummary, weights: bool) -> None:
     dialects = ", ".join(summary.dialects)
-    _print(f"{summary.name}: format {summary.format}, torch {summary.torch_version}, {dialects}")
+    _print(f"{summary.name}: format {summary.format}, torch {summary.torch_version}, dialect {dialects}")
     nodes = f"{_count(summary.nodes, 'node')} in {_count(summary.subgraphs + 1, 'graph')}"
-    stored = f"{_count(len(summary.weights), 'weight')}, {_bytes(summary.stored_bytes)} stored"
+    stored = f"{_count(len(summary.weights), 'weight')}, {_bytes(summary.stored_bytes)} in the file"
     _print(f"{nodes}, {stored}")
     _print_table("Inputs", _VALUE_COLUMNS, map(_value_row, _passed(summary.inputs)))
     _print_table("Outputs", _VALUE_COLUMNS, map(_value_row, summary.outputs))
@@ -320,7 +320,7 @@ def _print_summary(summary: ProgramSummary, weights: bool) -> None:
     if weights:
         _print_table(
             "Weights",
-            ("weight", "kind", "type", "bytes", "payload"),
+            ("weight", "kind", "type", "bytes", "record"),
             [(w.name, w.kind, w.type, w.bytes, w.record) for w in summary.weights],
         )
 

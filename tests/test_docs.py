@@ -3,7 +3,7 @@
 python      runs; blocks of a page share their names
 output      is what the block before it printed
 console     commands after `$ `, and what they print
-cpp         is compiled with g++ and run on model.pt2
+cpp         is a file of the name in its first line; commands that follow compile it
 text        is no program
 """
 
@@ -24,6 +24,7 @@ from typing import Any
 
 import pt2wire
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", "CHANGELOG.md", "docs/format.md", "docs/architecture.md", "benchmarks/README.md")
@@ -73,16 +74,9 @@ class Page:
             assert folder == ROOT or done.stdout == expected, command
 
     def cpp(self, text: str) -> None:
-        (self.folder / "page.cpp").write_text(text)
-        includes = [f"-I{ROOT / part / 'include'}" for part in ("generated", "runtime")]
-        strict = ["-std=c++17", "-Wall", "-Wextra", "-Werror"]
-        zlib = ["-DPT2WIRE_WITH_ZLIB=1", "-lz"]
-        command = ["g++", *strict, *includes, "page.cpp", "-o", "page", *zlib]
-        subprocess.run(command, cwd=self.folder, check=True, timeout=600)
-        done = subprocess.run(
-            ["./page", "model.pt2"], cwd=self.folder, capture_output=True, text=True, check=True
-        )
-        self.printed = done.stdout
+        name = re.match(r"// (\w+\.cpp)\n", text)
+        assert name, "say in a comment first which file this is"
+        (self.folder / name[1]).write_text(text)
 
     def text(self, text: str) -> None:
         pass
@@ -97,6 +91,22 @@ def test_every_block_of_a_page_is_true(name: str, tmp_path: Path) -> None:
         run = getattr(page, language, None)
         assert run is not None, f"a block of {language!r} cannot be run: say in this test how"
         run(text)
+
+
+def test_what_the_readme_compiles_says_what_it_lacks(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    (source,) = re.findall(r"^```cpp\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (line,) = re.findall(r"^\$ (g\+\+ .*)$", text, re.MULTILINE)
+    assert " -DPT2WIRE_WITH_ZLIB=1 -lz" in line
+    page = Page(tmp_path)
+    page.cpp(source)
+    page.console(f"$ {line.replace(' -DPT2WIRE_WITH_ZLIB=1 -lz', ' -Wall -Wextra -Werror')}\n")
+    ep = torch.export.export(torch.nn.ReLU(), (torch.ones(2),))
+    for compress, code in ((False, 0), (True, 1)):
+        pt2wire.save(ep, tmp_path / "model.pt2", compress=compress)
+        done = subprocess.run(["./nodes", "model.pt2"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code
+        assert ("PT2WIRE_WITH_ZLIB" in done.stderr) == compress
 
 
 def test_every_page_is_tested() -> None:

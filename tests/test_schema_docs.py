@@ -47,14 +47,18 @@ BLOCKS = blocks(DOC.replace(section(WALK), ""))
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A git repository with the schema and what is generated from it, tagged as a release."""
+    """A git repository with the schema and what is generated from it, tagged as the page says."""
     path = tmp_path_factory.mktemp("fresh")
     data = SHOWN.read_bytes()
     (path / "schema.yaml").write_bytes(data)
     write_files(render_all(parse_schema(data, "schema.yaml"), data), path / "generated")
     git = ["git", "-C", str(path), "-c", "user.name=A", "-c", "user.email=a@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "First"], ["tag", "v0.1.0"]):
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "First"]):
         subprocess.run([*git, *command], check=True, capture_output=True)
+    ((language, text),) = blocks(section(WALK).partition("\n### ")[0])
+    assert language == "console" and performed(path, text) == text
+    tags = subprocess.run([*git, "tag"], check=True, capture_output=True, text=True)
+    assert tags.stdout == "v0.1.0\n"
     return path
 
 

@@ -15,7 +15,9 @@ from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
 from .importing import import_program
 from .importing.example_inputs import import_example_inputs
-from .trees import check_opset, check_tree, from_json, to_json
+from .importing.pickles import reason, refused_code
+from .trees import check_opset, from_json, to_json
+from .validation.loading import check_loadable
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ def deserialize(
             )
     trusted = isinstance(artifact, SerializedArtifact) and artifact.is_made_here()
     tree = from_json(artifact.exported_program)
-    check_tree(tree)
+    check_loadable(tree)
     check_opset(tree, expected_opset_version or {})
     example_inputs = import_example_inputs(
         tree, artifact.example_inputs, None, "example_inputs", weights_only=not trusted
@@ -142,8 +144,13 @@ def _tensors(data: bytes, trusted: bool, path: str) -> dict[str, Any]:
     try:
         loaded = torch.load(io.BytesIO(data), weights_only=not trusted)
     except Exception as error:  # damaged pickles raise anything
+        if (code := refused_code(error)) is None:
+            raise DeserializeError(
+                f"expected tensors as torch.save writes them, found other or damaged bytes ({reason(error)})",
+                path=path,
+            ) from error
         raise UnsafeArtifactError(
-            f"cannot be opened without running code from it: {str(error).splitlines()[0]}",
+            f"cannot be opened without running code from it: it needs {code}",
             path=path,
             hint="Load it with torch._export.serde.serialize.deserialize if you trust its author",
         ) from error

@@ -11,7 +11,7 @@ from .exporting import export_program
 from .generated.types import ExportedProgram
 from .importing import import_program
 from .importing.example_inputs import rebuild_example_inputs
-from .trees import check_tree
+from .validation.loading import check_loadable
 
 
 def to_tree(
@@ -65,7 +65,7 @@ def from_tree(
         >>> torch.equal(again.module()(torch.ones(3, 2)), ep.module()(torch.ones(3, 2)))
         True
     """
-    check_tree(tree)
+    check_loadable(tree)
     if example_inputs is None:
         example_inputs = rebuild_example_inputs(tree)
     return import_program(

@@ -32,8 +32,8 @@ from .importing import import_program
 from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .limits import DEFAULT_LIMITS, Limits
-from .trees import check_opset, check_tree, dropped_message, joined
-from .validation import validate_tree
+from .trees import check_opset, dropped_message, joined
+from .validation.loading import check_loadable, loading_findings
 
 Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
 
@@ -128,7 +128,8 @@ def load(
         limits: What the file may cost at most; raise them for a file of your own that is refused.
 
     Returns:
-        The program, with weights shared as they were when it was saved.
+        The program, with weights shared as they were when it was saved. Its example inputs are stand-ins on
+        the meta device if the file has none, or (a warning then says why) none that can be opened safely.
 
     Raises:
         OSError: The file cannot be opened.
@@ -238,7 +239,7 @@ def _new_program(
 
 def _warn_of_refusal(name: str, tree: types.ExportedProgram) -> None:
     """Say at once what `load` will say: it refuses a few things that PyTorch takes."""
-    findings = validate_tree(tree)
+    findings = loading_findings(tree)
     if findings:
         warnings.warn(f"{name}: PyTorch can load this file, pt2wire will not: {findings[0]}", stacklevel=5)
 
@@ -258,7 +259,7 @@ def _import(
         warnings.warn(dropped_message(path, dropped, tree), stacklevel=3)
     try:
         weights, constants = archive.weights[name], archive.constants[name]
-        check_tree(tree, config_of(weights), config_of(constants))
+        check_loadable(tree, config_of(weights), config_of(constants))
         check_opset(tree, expected_opset_version or {})
         return import_program(
             tree,

@@ -13,7 +13,6 @@ from .generated.types import (
     REVISION,
     SCHEMA_VERSION,
     ExportedProgram,
-    PayloadConfig,
     SchemaVersion,
     Writer,
 )
@@ -171,19 +170,6 @@ def check_version(version: SchemaVersion, path: str) -> None:
             if number > SCHEMA_VERSION
             else "Load it with the PyTorch that wrote it, and save it with a newer one",
         )
-
-
-def check_tree(
-    tree: ExportedProgram, weights: PayloadConfig | None = None, constants: PayloadConfig | None = None
-) -> None:
-    """Raise the first fault of a tree, or of the configs that belong to it."""
-    from .validation import validate_payloads, validate_tree
-
-    findings = validate_tree(tree)
-    if not findings and weights is not None and constants is not None:
-        findings = validate_payloads(tree, weights, constants)
-    for finding in findings:
-        raise finding.error()
 
 
 def check_opset(tree: ExportedProgram, expected: Mapping[str, int]) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import io
 import math
 import operator
+import re
 from collections.abc import Callable
 
 import pt2wire
@@ -302,3 +304,48 @@ def test_operators_within_subgraphs_and_arguments_are_checked() -> None:
         f"graph_module.graph.nodes[{index}].inputs[0].arg.as_operator",
         f"graph_module.graph.nodes[{index}].inputs[1].arg.as_graph.graph.nodes[0].target",
     ]
+
+
+_ANOTHER_KIND = {
+    "add.Tensor": (
+        "other",
+        types.Argument.create(as_graph=types.GraphArgument("g", types.Graph([], [], [], {}, {}, {}))),
+        "expected Tensor for 'other' of torch.ops.aten.add.Tensor, found as_graph",
+    ),
+    "full.default": (
+        "layout",
+        types.Argument.create(as_int=-5),
+        "expected Optional[Layout] for 'layout' of torch.ops.aten.full.default, found as_int",
+    ),
+    "split.Tensor": (
+        "dim",
+        types.Argument.create(as_string="a"),
+        "expected int for 'dim' of torch.ops.aten.split.Tensor, found as_string",
+    ),
+}
+
+
+class _Calls(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        first, _ = torch.split(x, 2, 1)
+        return first + torch.full((2, 2), 1.0, layout=torch.strided)
+
+
+@pytest.mark.parametrize("operator", _ANOTHER_KIND)
+def test_loading_refuses_an_argument_of_another_kind_as_validating_does(operator: str) -> None:
+    name, argument, message = _ANOTHER_KIND[operator]
+    ep = torch.export.export(_Calls(), (torch.ones(2, 4),))
+    file, changed = io.BytesIO(), io.BytesIO()
+    pt2wire.save(ep, file)
+    archive = pt2wire.read(file)
+    nodes = archive.programs["model"].graph_module.graph.nodes
+    call = next(node for node in nodes if node.target == f"torch.ops.aten.{operator}")
+    next(named for named in call.inputs if named.name == name).arg = argument
+    pt2wire.write(archive, changed)
+    found = pt2wire.validate(changed)
+    assert found[0].message.startswith(message)
+    with pytest.raises(pt2wire.DeserializeError) as caught:
+        pt2wire.load(changed, form="json")
+    assert str(caught.value) == str(found[0].error())
+    with pytest.raises(pt2wire.DeserializeError, match=re.escape(message)):
+        pt2wire.from_tree(archive.programs["model"], ep.state_dict, ep.constants)

@@ -1,0 +1,51 @@
+"""What loading demands of a tree, and says by raising the first finding. Needs torch, as loading does."""
+
+from __future__ import annotations
+
+from ..findings import Finding
+from ..generated import types
+from .operators import validate_operators
+from .payloads import validate_payloads
+from .trees import validate_tree
+
+
+def loading_findings(
+    tree: types.ExportedProgram,
+    weights: types.PayloadConfig | None = None,
+    constants: types.PayloadConfig | None = None,
+) -> list[Finding]:
+    """Why a tree, its calls, or the configs that belong to it would not be loaded.
+
+    Operators that are not registered are left to importing, which looks them up and says what to do then.
+
+    Args:
+        tree: The program.
+        weights: The config of its weights, if there is one to compare with.
+        constants: Likewise of its constants.
+    """
+    findings = validate_tree(tree)
+    if not findings and weights is not None and constants is not None:
+        findings = validate_payloads(tree, weights, constants)
+    if not findings:
+        findings = [finding for finding in validate_operators(tree) if finding.rule != "unknown-operator"]
+    return findings
+
+
+def check_loadable(
+    tree: types.ExportedProgram,
+    weights: types.PayloadConfig | None = None,
+    constants: types.PayloadConfig | None = None,
+) -> None:
+    """Raise the first of `loading_findings`.
+
+    Args:
+        tree: As for `loading_findings`.
+        weights: As for `loading_findings`.
+        constants: As for `loading_findings`.
+
+    Raises:
+        DeserializeError: There is one.
+        UnsafeArtifactError: There is one, and the tree could run code.
+    """
+    for finding in loading_findings(tree, weights, constants):
+        raise finding.error()

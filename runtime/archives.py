@@ -211,7 +211,7 @@ def write(
                 path=name,
                 hint="Pass drop_unknown=True to write the program without them, or upgrade pt2wire",
             )
-    payloads = _PayloadRecords(archive)
+    payloads = _RecordNames(archive)
     programs = {}
     for name, tree in archive.programs.items():
         weights = archive.weights.get(name, {})
@@ -231,7 +231,7 @@ def write(
     write_archive(f, programs, payloads.contents, others, formats=forms, compress=compress, durable=durable)
 
 
-class _PayloadRecords:
+class _RecordNames:
     """Names of the records of an archive's payloads: those they had, but one name for one content."""
 
     def __init__(self, archive: Archive) -> None:

@@ -117,6 +117,22 @@ def test_every_page_is_tested() -> None:
         assert (ROOT / "tests" / test).exists()
 
 
+def test_the_architecture_has_a_place_for_every_module() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    named = set(re.findall(r"`(\w+)`|`(\w+)\.py`", page))
+    modules = {path.stem for folder in ("codegen", "generated") for path in (ROOT / folder).glob("*.py")} - {
+        "__init__"
+    }
+    assert modules <= {one or other for one, other in named}
+    folders = {path.parts[0] for path in map(Path, _tracked()) if len(path.parts) > 1}
+    assert {name for name in folders - {"docs"} if f"`{name}/" not in page} == set()  # the page is in docs/
+
+
+def _tracked() -> list[str]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return listed.stdout.splitlines()
+
+
 def test_links_of_pages_lead_somewhere() -> None:
     for page in (ROOT / name for name in (*PAGES, *TESTED_ELSEWHERE)):
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):

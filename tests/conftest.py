@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
 import pytest
+
+# Commands are run as in an activated environment: `pt2wire` and `python` are those of this run.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 # So that a failing assert of a shared helper shows its values.
 pytest.register_assert_rewrite("tests.helpers.oracles", "tests.helpers.programs")

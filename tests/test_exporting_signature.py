@@ -23,7 +23,7 @@ from torch.utils import _pytree as pytree
 from .helpers.exporting import assert_json_is_pytorchs, exported
 
 Point = namedtuple("Point", ["x", "y"])
-pytree._register_namedtuple(Point, serialized_type_name="pt2wire.tests.Point")
+pytree._register_namedtuple(Point, serialized_type_name="pt2wire.tests.signature.Point")
 
 
 @dataclasses.dataclass
@@ -191,7 +191,7 @@ def test_nested_inputs_and_outputs():
     one = torch.ones(2)
     ep = exported(forward, one, {"a": one}, kwargs={"table": Point(one, one), "more": one})
     module = assert_json_is_pytorchs(ep).graph_module
-    assert module.treespec_namedtuple_fields["pt2wire.tests.Point"].field_names == ["x", "y"]
+    assert module.treespec_namedtuple_fields["pt2wire.tests.signature.Point"].field_names == ["x", "y"]
     assert module.module_call_graph[0].signature.forward_arg_names == ["x", "rest_0", "table", "more"]
 
 
@@ -206,6 +206,6 @@ def test_two_named_tuples_of_one_name_are_refused():
     spec = pytree.tree_structure(Point(1, 2))
     namedtuples = {}
     export_treespec(spec, namedtuples)
-    namedtuples["pt2wire.tests.Point"].field_names = ["x", "z"]
+    namedtuples["pt2wire.tests.signature.Point"].field_names = ["x", "z"]
     with pytest.raises(SerializeError, match=r"expected one named tuple `pt2wire.tests.Point`, found two: "):
         export_treespec(spec, namedtuples)

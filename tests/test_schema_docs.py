@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -76,11 +75,8 @@ def folder(fresh: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def performed(folder: Path, text: str) -> str:
     """A console block again, with what its commands print now."""
     lines = []
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     for command in re.findall(r"^\$ (.*)$", text, re.M):
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, capture_output=True, text=True, env=environment
-        )
+        done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True)
         lines += [f"$ {command}\n", done.stdout, done.stderr]
     return "".join(lines)
 

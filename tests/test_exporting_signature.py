@@ -207,5 +207,7 @@ def test_two_named_tuples_of_one_name_are_refused():
     namedtuples = {}
     export_treespec(spec, namedtuples)
     namedtuples["pt2wire.tests.signature.Point"].field_names = ["x", "z"]
-    with pytest.raises(SerializeError, match=r"expected one named tuple `pt2wire.tests.Point`, found two: "):
+    with pytest.raises(
+        SerializeError, match=r"expected one named tuple `pt2wire.tests.signature.Point`, found two: "
+    ):
         export_treespec(spec, namedtuples)

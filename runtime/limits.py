@@ -21,6 +21,8 @@ class Limits:
         inflation_ratio: How often a deflated record may exceed its compressed size, once it is larger than
             `inflation_floor` bytes. Records of zeros honestly reach 1,000; JSON of programs stays below 60.
         inflation_floor: See `inflation_ratio`.
+        streamed_bytes: Bytes of an archive that is read to memory, because it is neither a regular file nor
+            a BytesIO.
         tensor_dimensions: Dimensions of one tensor. PyTorch computes with no more than 64.
 
     Example:
@@ -36,6 +38,7 @@ class Limits:
     inflated_bytes: int = 4 * GIB
     inflation_ratio: int = 200
     inflation_floor: int = 64 * MIB
+    streamed_bytes: int = 64 * GIB
     tensor_dimensions: int = 64
 
 

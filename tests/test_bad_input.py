@@ -15,7 +15,7 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
-from pt2wire import DeserializeError, SerializeError, UnsafeArtifactError
+from pt2wire import DeserializeError, Limits, SerializeError, UnsafeArtifactError
 
 from .helpers.archives import (
     INPUT,
@@ -322,7 +322,8 @@ def test_an_unknown_program_is_named_with_those_that_are_there() -> None:
     with pytest.raises(DeserializeError) as caught:
         pt2wire.load(io.BytesIO(data))
     assert str(caught.value) == (
-        "<BytesIO>: expected a program 'model', found 'encoder', 'decoder'. Pass name=... to load another one."
+        "<BytesIO>: expected a program 'model', found 'encoder', 'decoder'. "
+        "Pass name=... to load another one."
     )
 
 
@@ -380,3 +381,65 @@ def test_a_name_without_the_ending_is_saved_with_a_warning(tmp_path: Path) -> No
         pt2wire.save(linear_program(), tmp_path / "model.bin")
     loaded = pt2wire.load(tmp_path / "model.bin")
     assert torch.equal(loaded.module()(INPUT), linear_program().module()(INPUT))
+
+
+# Files that have no end, or are no files.
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_a_device_without_end_is_refused_by_its_first_bytes() -> None:
+    with pytest.raises(DeserializeError, match=r"^/dev/zero: expected a .pt2 archive .* begins with b'\\x00"):
+        pt2wire.load("/dev/zero")
+
+
+def test_a_file_object_at_its_end_is_said_to_be_there() -> None:
+    file = io.BytesIO(linear_archive())
+    file.seek(0, io.SEEK_END)
+    with pytest.raises(
+        DeserializeError, match=rf"found nothing after {len(linear_archive())}\. .*file\.seek"
+    ):
+        pt2wire.load(file)
+
+
+class Endless(io.RawIOBase):
+    """Begins as a zip file does and never ends; counts what is read of it."""
+
+    taken = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        buffer[:] = b"PK\x03\x04" * (len(buffer) // 4)
+        self.taken += len(buffer)
+        return len(buffer)
+
+
+def test_a_stream_is_read_up_to_the_limit() -> None:
+    stream = Endless()
+    with pytest.raises(DeserializeError, match=r"expected at most 5000000 bytes .*raise `streamed_bytes`"):
+        pt2wire.load(stream, limits=Limits(streamed_bytes=5_000_000))  # type: ignore[arg-type]
+    assert stream.taken < 8_000_000
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs procfs")
+def test_a_file_that_claims_to_be_empty_is_read() -> None:
+    with pytest.raises(DeserializeError, match=r"^/proc/version: .*begins with b'Linux ve'"):
+        pt2wire.load("/proc/version")
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs procfs")
+def test_an_error_while_reading_carries_the_path() -> None:
+    with pytest.raises(OSError, match="'/proc/self/mem'"):
+        pt2wire.load("/proc/self/mem")
+
+
+def test_a_closed_file_and_a_path_with_a_null_character_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    path.write_bytes(b"")
+    with open(path, "rb") as file:
+        pass
+    with pytest.raises(ValueError, match=r"found .*m\.pt2, which is closed"):
+        pt2wire.load(file)
+    with pytest.raises(ValueError, match=r"'a\\x00\.pt2' with a null character"):
+        pt2wire.load("a\0.pt2")

@@ -21,6 +21,7 @@ from ..limits import DEFAULT_LIMITS, Limits
 from .records import EXTRA
 
 STORED, DEFLATED = 0, 8
+ZIP_START = b"PK"
 
 _END = struct.Struct("<4s4H2LH")
 _END64 = struct.Struct("<4sQ2H2L4Q")
@@ -99,18 +100,23 @@ def read_directory(data: memoryview, source: str, limits: Limits = DEFAULT_LIMIT
     return _check(data, headers, start, source, limits)
 
 
+def not_a_zip(data: memoryview | bytearray, source: str) -> DeserializeError:
+    """The error for a file that has no zip directory at its end, by what is at its beginning."""
+    if len(data) == 0:
+        found, hint = "an empty file", "Was saving interrupted? Save the program again"
+    elif bytes(data[:4]) == b"PK\x03\x04":
+        found = "a zip file whose end is missing or followed by other bytes"
+        hint = "The file is probably cut short: copy or download it again"
+    else:
+        found, hint = f"a file that begins with {bytes(data[:8])!r}", "Is this the right file?"
+    return DeserializeError(f"expected a .pt2 archive (a zip file), found {found}", path=source, hint=hint)
+
+
 def _find_directory(data: memoryview, source: str) -> tuple[int, int, int]:
     """Offset, size in bytes and number of entries of the directory."""
     end = len(data) - _END.size
     if end < 0 or bytes(data[end : end + 4]) != b"PK\x05\x06":
-        if len(data) == 0:
-            found, hint = "an empty file", "Was saving interrupted? Save the program again"
-        elif bytes(data[:4]) == b"PK\x03\x04":
-            found = "a zip file whose end is missing or followed by other bytes"
-            hint = "The file is probably cut short: copy or download it again"
-        else:
-            found, hint = f"a file that begins with {bytes(data[:8])!r}", "Is this the right file?"
-        raise DeserializeError(f"expected a .pt2 archive (a zip file), found {found}", path=source, hint=hint)
+        raise not_a_zip(data, source)
     _, disk, first_disk, count_here, count, size, start, comment = _END.unpack_from(data, end)
     if comment:
         raise DeserializeError("the zip end record announces a comment that is not there", path=source)

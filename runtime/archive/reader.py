@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from typing import IO, TypeAlias
 
 from ..errors import DeserializeError
-from ..limits import DEFAULT_LIMITS, Limits
+from ..limits import DEFAULT_LIMITS, MIB, Limits
 from .checksums import crc32
-from .directory import STORED, Entry, read_directory
+from .directory import STORED, ZIP_START, Entry, not_a_zip, read_directory
 from .records import ARCHIVE_FORMAT, ARCHIVE_VERSION, BYTEORDER, FIXED_CONTENT, MODELS
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
+
+_PIECE = MIB
 
 
 class ArchiveReader:
@@ -33,13 +35,16 @@ class ArchiveReader:
     Raises:
         OSError: The file cannot be opened.
         TypeError: The source is neither a path nor a binary file object.
+        ValueError: The path has a null character, or the file object is closed.
         DeserializeError: The file is not a sound PT2 archive.
     """
 
     def __init__(self, source: Source, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self.name = describe(source)
         self._limits = limits
-        self._data = _private_bytes(source)
+        self._data = _private_bytes(source, self.name, limits)
+        if not self._data:
+            _check_position(source, self.name)
         entries = read_directory(self._data, self.name, limits)
         self.entries: dict[str, Entry] = {entry.name: entry for entry in entries}
         self._verified: set[str] = set()
@@ -155,13 +160,31 @@ def describe(source: object) -> str:
     return name if isinstance(name, str) else f"<{type(source).__name__}>"
 
 
-def _private_bytes(source: Source) -> memoryview:
+def check_open(file: object) -> None:
+    """Refuse what cannot be opened, or is open no more; Python's own message does not name it.
+
+    Raises:
+        ValueError: It is a path with a null character, or a file object that is closed.
+    """
+    if isinstance(file, str | os.PathLike):
+        if "\0" in describe(file):
+            raise ValueError(f"expected a path, found {describe(file)!r} with a null character")
+    elif getattr(file, "closed", False):
+        raise ValueError(f"expected an open file object, found {describe(file)}, which is closed")
+
+
+def _private_bytes(source: Source, name: str, limits: Limits) -> memoryview:
     """The whole content of a source as writable memory that nobody else sees."""
+    check_open(source)
     if isinstance(source, str | os.PathLike):
-        with open(source, "rb") as file:
-            return _private_bytes(file)
-    read = getattr(source, "read", None)
-    if read is None:
+        try:
+            with open(source, "rb") as file:
+                return _private_bytes(file, name, limits)
+        except OSError as error:
+            if error.errno and error.filename is None:
+                raise OSError(error.errno, error.strerror, name) from error
+            raise
+    if getattr(source, "read", None) is None:
         raise TypeError(f"expected a path or a binary file object, found {type(source).__name__}")
     mapped = _map(source)
     if mapped is not None:
@@ -169,10 +192,40 @@ def _private_bytes(source: Source) -> memoryview:
     if isinstance(source, io.BytesIO):
         return memoryview(bytearray(source.getbuffer()[source.tell() :]))
     with _position_kept(source):
-        content = read()
-    if not isinstance(content, bytes | bytearray | memoryview):
-        raise TypeError(f"expected a file object opened in binary mode, read() gave {type(content).__name__}")
-    return memoryview(bytearray(content))
+        return memoryview(_read_all(source, name, limits))
+
+
+def _read_all(file: IO[bytes], name: str, limits: Limits) -> bytearray:
+    """What is left of a file that need not have an end, such as /dev/zero."""
+    content = bytearray()
+    while piece := file.read(_PIECE):
+        if not isinstance(piece, bytes | bytearray | memoryview):
+            break
+        content += piece
+        if len(content) > 1 and content[:2] != ZIP_START:
+            raise not_a_zip(content, name)
+        if len(content) > limits.streamed_bytes:
+            raise DeserializeError(
+                f"expected at most {limits.streamed_bytes} bytes of what is no regular file, found more",
+                path=name,
+                hint="Copy it to a file first, or raise `streamed_bytes` in the limits",
+            )
+    if not isinstance(piece, bytes | bytearray | memoryview):
+        raise TypeError(f"expected a file object opened in binary mode, read() gave {type(piece).__name__}")
+    return content
+
+
+def _check_position(source: Source, name: str) -> None:
+    """Say of a file object at its end that it is there, rather than that the file is empty."""
+    if isinstance(source, str | os.PathLike):
+        return
+    seekable = getattr(source, "seekable", None)
+    if seekable is not None and seekable() and (position := source.tell()) > 0:
+        raise DeserializeError(
+            f"expected a .pt2 archive from the file object's position on, found nothing after {position}",
+            path=name,
+            hint="Go to where the archive begins first: file.seek(0)",
+        )
 
 
 @contextlib.contextmanager
@@ -198,6 +251,8 @@ def _map(file: IO[bytes]) -> memoryview | None:
         file.flush()
     position = file.tell()
     size = os.fstat(file.fileno()).st_size
+    if size == 0:
+        return None  # files of procfs have a content nevertheless
     if position >= size:
         return memoryview(bytearray())
     mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

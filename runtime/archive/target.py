@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Any, TypeAlias, cast
 
-from .reader import describe
+from .reader import check_open
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
@@ -34,18 +34,15 @@ def open_target(target: Target, *, durable: bool = True) -> Iterator[IO[bytes]]:
         TypeError: The target is neither a path nor a writable binary file object.
         ValueError: The path has a null character, or the file object is closed.
     """
+    check_open(target)
     if not isinstance(target, str | os.PathLike):
         if not hasattr(target, "write"):
             raise TypeError(f"expected a path or a binary file object, found {type(target).__name__}")
         if isinstance(target, io.TextIOBase):
             raise TypeError("expected a file object opened in binary mode, found one in text mode")
-        if getattr(target, "closed", False):
-            raise ValueError(f"expected an open file object, found {describe(target)}, which is closed")
         yield from _write_through(target)
         return
     path = os.fspath(target)
-    if "\0" in path:
-        raise ValueError(f"expected a path, found {path!r} with a null character")
     # First the path as it is: what /dev/stdout and /dev/fd/1 resolve to need not be a path.
     mode = _mode(path)
     real = os.path.realpath(path)

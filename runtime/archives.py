@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -188,7 +189,9 @@ def write(
             been dropped.
 
     Raises:
-        SerializeError: A tree cannot be encoded, or does not fit its weights.
+        SerializeError: There is no program, a tree cannot be encoded or does not fit its weights, or a name
+            is one that reading would refuse.
+        TypeError: Something in the archive has the wrong type.
         OSError: Writing failed; the old file is whole.
 
     Example:
@@ -204,6 +207,7 @@ def write(
     forms = check_formats(formats)
     if not isinstance(archive, Archive):
         raise TypeError(f"expected an Archive, found {type(archive).__name__}")
+    _check_types(archive)
     for name, dropped in archive.dropped.items():
         if name in archive.programs and not drop_unknown:
             raise SerializeError(
@@ -278,6 +282,26 @@ class _RecordNames:
         return name
 
 
+def _check_types(archive: Archive) -> None:
+    """Refuse what is no program or no payload, and programs that could not be read back by their names."""
+    if not archive.programs:
+        raise SerializeError(
+            "expected at least one program, found none", path="write", hint="Put one into archive.programs"
+        )
+    check_program_names(archive.programs)
+    for name, tree in archive.programs.items():
+        _check_type(tree, ExportedProgram, f"archive.programs[{name!r}]")
+        for field_name, payloads in (("weights", archive.weights), ("constants", archive.constants)):
+            for fqn, payload in payloads.get(name, {}).items():
+                _check_type(payload, Payload, f"archive.{field_name}[{name!r}][{fqn!r}]")
+
+
+def _check_type(value: object, expected: type, where: str) -> None:
+    if not isinstance(value, expected):
+        found = f"{type(value).__name__} of {type(value).__module__}"
+        raise TypeError(f"{where}: expected {expected.__name__} of {expected.__module__}, found {found}")
+
+
 #: What must hold for a program to be written, by the rules of validation. Not all of them: a payload that is
 #: pickled cannot be read as a tensor, but it can be passed on.
 _FIT = frozenset({"payload-missing", "payload-place", "payload-kind", "payload-differs", "payload-absent"})
@@ -333,22 +357,44 @@ def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[
 
     Raises:
         TypeError: A name or content is neither text nor bytes.
-        SerializeError: A name is no relative path.
+        SerializeError: A name is no relative path or too long, or a text cannot be encoded.
     """
     if not isinstance(extra_files, Mapping):
         raise TypeError(f"expected extra files by name, found {type(extra_files).__name__}")
     made: dict[str, Callable[[], Content]] = {}
+    alike: dict[bytes, str] = {}
     for name, content in extra_files.items():
         if not isinstance(name, str) or not isinstance(content, str | bytes | bytearray | memoryview):
             raise TypeError(
                 f"expected extra files as text or bytes by name, found {name!r}: {type(content).__name__}"
             )
+        where = f"extra_files[{name[:80]!r}]"
         if not is_plain_path(records.EXTRA + name):
-            raise SerializeError(
-                "expected a relative path as name of an extra file", path=f"extra_files[{name!r}]"
+            raise SerializeError("expected a relative path as name of an extra file", path=where)
+        check_length(records.EXTRA + name, where)
+        # PyTorch's reader compares ASCII letters without their case.
+        other = alike.setdefault(name.encode().lower(), name)
+        if other != name:
+            warnings.warn(
+                f"extra files {other!r} and {name!r} differ in case only: torch.export.load gives the "
+                "content of one for both",
+                stacklevel=3,
             )
-        made[records.EXTRA + name] = _giving(content.encode() if isinstance(content, str) else content)
+        made[records.EXTRA + name] = _giving(_as_bytes(content, where))
     return made
+
+
+def _as_bytes(content: str | Content, where: str) -> Content:
+    if not isinstance(content, str):
+        return content
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise SerializeError(
+            f"expected text that UTF-8 can hold, found the surrogate {content[error.start]!r} "
+            f"at character {error.start}",
+            path=where,
+        ) from error
 
 
 def check_form(form: str | None) -> Form | None:
@@ -367,14 +413,38 @@ def check_formats(formats: Sequence[str]) -> tuple[Form, ...]:
     return tuple(form for form in Form if form in formats)
 
 
-def check_program_name(name: str) -> None:
-    """Refuse a name that would not stay one file name.
+def check_program_names(names: Iterable[str]) -> None:
+    """Refuse names of programs that would not stay one file name, or that readers do not tell apart.
 
     Raises:
-        TypeError: It is no string.
-        SerializeError: It is empty, or has a slash, or characters that do not print.
+        TypeError: One is no string.
+        SerializeError: One is empty or too long, or has a slash, or characters that do not print; or two
+            differ in case only.
     """
-    if not isinstance(name, str):
-        raise TypeError(f"expected the name of a program as a string, found {type(name).__name__}")
-    if "/" in name or not is_plain_path(records.program_json(name)) or not name:
-        raise SerializeError(f"expected a plain file name as name of a program, found {name!r}", path="save")
+    alike: dict[str, str] = {}
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"expected the name of a program as a string, found {type(name).__name__}")
+        if "/" in name or not is_plain_path(records.program_json(name)) or not name:
+            raise SerializeError(
+                f"expected a plain file name as name of a program, found {name[:80]!r}", path="save"
+            )
+        check_length(records.constants_json(name), name[:80])
+        other = alike.setdefault(name.casefold(), name)
+        if other != name:
+            raise SerializeError(
+                f"expected names of programs that differ in more than case, found {other!r} and {name!r}",
+                path="save",
+                hint="Rename one: PyTorch's reader does not tell them apart",
+            )
+
+
+def check_length(record: str, path: str) -> None:
+    """Refuse the name of a record that reading would refuse for its length."""
+    length, limit = len(f"{records.ROOT}/{record}"), DEFAULT_LIMITS.record_name_length
+    if length > limit:
+        raise SerializeError(
+            f"expected the name of a record of at most {limit} characters, found one of {length}",
+            path=path,
+            hint="Give it a shorter name",
+        )

@@ -16,7 +16,7 @@ from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
 from .importing import import_program
 from .importing.example_inputs import import_example_inputs
 from .importing.pickles import reason, refused_code
-from .trees import check_opset, from_json, to_json
+from .trees import check_opset, check_versions, from_json, to_json
 from .validation.loading import check_loadable
 
 
@@ -85,6 +85,7 @@ def serialize(
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"expected an ExportedProgram, found {type(ep).__name__}")
+    check_versions(opset_version, "opset_version")
     tree = to_json(export_program(ep, opset_version=opset_version))
     pickles = (
         pickled(dict(ep.state_dict), pickle_protocol),
@@ -124,6 +125,7 @@ def deserialize(
                 f"expected a SerializedArtifact, whose {name} is bytes, found {type(artifact).__name__}"
             )
     trusted = isinstance(artifact, SerializedArtifact) and artifact.is_made_here()
+    check_versions(expected_opset_version, "expected_opset_version")
     tree = from_json(artifact.exported_program)
     check_loadable(tree)
     check_opset(tree, expected_opset_version or {})

@@ -11,6 +11,7 @@ from .exporting import export_program
 from .generated.types import ExportedProgram
 from .importing import import_program
 from .importing.example_inputs import rebuild_example_inputs
+from .trees import check_versions
 from .validation.loading import check_loadable
 
 
@@ -35,6 +36,7 @@ def to_tree(
     """
     if not isinstance(ep, torch.export.ExportedProgram):
         raise TypeError(f"expected an ExportedProgram, found {type(ep).__name__}")
+    check_versions(opset_version, "opset_version")
     return export_program(ep, opset_version=opset_version)
 
 

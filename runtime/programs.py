@@ -19,7 +19,7 @@ from .archives import (
     Archive,
     FormName,
     check_formats,
-    check_program_name,
+    check_program_names,
     extra_records,
     read_archive,
 )
@@ -32,7 +32,7 @@ from .importing import import_program
 from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .limits import DEFAULT_LIMITS, Limits
-from .trees import check_opset, dropped_message, joined
+from .trees import check_opset, check_versions, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
 
 Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
@@ -85,6 +85,7 @@ def save(
     if isinstance(f, ExportedProgram):
         raise TypeError("expected the program first and the file second: save(ep, f)")
     programs = _named(ep)
+    check_versions(opset_version, "opset_version")
     others = extra_records(extra_files or {})
     _check_text(extra_files or {})
     payloads = PayloadRecords()
@@ -149,6 +150,7 @@ def load(
         raise TypeError(
             f"expected a dict that is filled with extra files, found {type(extra_files).__name__}"
         )
+    check_versions(expected_opset_version, "expected_opset_version")
     archive = read_archive(f, [name], form, verify, limits)
     program = _import(archive, name, PayloadStorages(copy=not mmap), expected_opset_version)
     if extra_files is not None:
@@ -192,6 +194,7 @@ def load_all(
         >>> list(load_all(file))
         ['encoder', 'decoder']
     """
+    check_versions(expected_opset_version, "expected_opset_version")
     archive = read_archive(f, None, form, verify, limits)
     storages = PayloadStorages(copy=not mmap)
     return {name: _import(archive, name, storages, expected_opset_version) for name in archive.programs}
@@ -204,8 +207,8 @@ def _named(ep: Programs) -> Mapping[str, ExportedProgram]:
         raise TypeError(f"expected an ExportedProgram, or a dict of them by name, found {type(ep).__name__}")
     if not ep:
         raise TypeError("expected at least one program, found an empty dict")
+    check_program_names(ep)
     for name, program in ep.items():
-        check_program_name(name)
         if not isinstance(program, ExportedProgram):
             raise TypeError(f"expected an ExportedProgram as {name!r}, found {type(program).__name__}")
     return ep

@@ -172,6 +172,24 @@ def check_version(version: SchemaVersion, path: str) -> None:
         )
 
 
+def check_versions(versions: object, argument: str) -> None:
+    """Refuse an argument that is not versions by operator namespace, or None.
+
+    Raises:
+        TypeError: It names the argument.
+    """
+    if versions is None:
+        return
+    if not isinstance(versions, Mapping):
+        raise TypeError(f"expected {argument} as a dict of versions, found {type(versions).__name__}")
+    for namespace, version in versions.items():
+        if not isinstance(namespace, str) or not isinstance(version, int):
+            raise TypeError(
+                f"expected {argument} as numbers by namespace, such as {{'aten': 10}}, "
+                f"found {namespace!r}: {version!r}"
+            )
+
+
 def check_opset(tree: ExportedProgram, expected: Mapping[str, int]) -> None:
     """Refuse a program that was written for another version of some operators than the caller expects."""
     for namespace, version in expected.items():

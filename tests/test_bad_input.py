@@ -317,6 +317,20 @@ def test_no_cut_file_loads(written_by: Callable[[], bytes], tmp_path: Path) -> N
             pt2wire.read(path)
 
 
+@pytest.mark.parametrize("reader", [pt2wire.load, pt2wire.read])
+def test_a_file_object_at_its_end_is_named(reader: Callable[..., Any], tmp_path: Path) -> None:
+    buffer = io.BytesIO(b"some bytes")
+    buffer.seek(0, io.SEEK_END)
+    (tmp_path / "m.pt2").write_bytes(b"some bytes")
+    with open(tmp_path / "m.pt2", "rb") as file:
+        file.seek(0, io.SEEK_END)
+        for source in (buffer, file):
+            with pytest.raises(
+                DeserializeError, match=r"found nothing behind position 10\. .* call seek\(0\)"
+            ):
+                reader(source)
+
+
 def test_an_unknown_program_is_named_with_those_that_are_there() -> None:
     data = saved({"encoder": linear_program(), "decoder": linear_program()})
     with pytest.raises(DeserializeError) as caught:
@@ -443,3 +457,94 @@ def test_a_closed_file_and_a_path_with_a_null_character_are_named(tmp_path: Path
         pt2wire.load(file)
     with pytest.raises(ValueError, match=r"'a\\x00\.pt2' with a null character"):
         pt2wire.load("a\0.pt2")
+
+
+# What the reader would refuse, the writer refuses.
+
+
+def test_a_name_is_as_long_as_the_reader_takes_and_no_longer() -> None:
+    longest = "e" * (Limits().record_name_length - len("archive/extra/"))
+    assert pt2wire.read(io.BytesIO(saved(linear_program(), extra_files={longest: "a"}))).extra_files
+    for name in (longest + "e", "e" * 70_000):
+        with pytest.raises(
+            SerializeError, match=r"^extra_files\['e+'\]: expected .* at most 1024 characters"
+        ):
+            saved(linear_program(), extra_files={name: "a"})
+    longest = "p" * (Limits().record_name_length - len("archive/data/constants/_constants_config.json"))
+    assert list(pt2wire.load_all(io.BytesIO(saved({longest: linear_program()})))) == [longest]
+    for name in (longest + "p", "p" * 70_000):
+        with pytest.raises(SerializeError, match=r"^p+: expected .* at most 1024 characters"):
+            saved({name: linear_program()})
+
+
+def test_an_extra_file_of_text_that_cannot_be_encoded_is_named() -> None:
+    with pytest.raises(
+        SerializeError, match=r"^extra_files\['a'\]: .* found the surrogate '\\ud800' at character 1"
+    ):
+        saved(linear_program(), extra_files={"a": "b\ud800"})
+
+
+def test_names_that_differ_in_case_only_are_both_named() -> None:
+    with pytest.raises(SerializeError, match=r"more than case, found 'model' and 'Model'"):
+        saved({"model": linear_program(), "Model": linear_program()})
+    with pytest.warns(UserWarning, match=r"extra files 'a' and 'A' differ in case only") as caught:
+        data = saved(linear_program(), extra_files={"a": "1", "A": "2"})
+    assert len(caught) == 1
+    by_torch, by_us = {"a": "", "A": ""}, {}
+    torch.export.load(io.BytesIO(data), extra_files=by_torch)
+    pt2wire.load(io.BytesIO(data), extra_files=by_us)
+    assert by_torch["a"] == by_torch["A"]
+    assert by_us == {"a": "1", "A": "2"}
+
+
+def test_an_archive_without_programs_or_with_one_of_a_bad_name_is_not_written() -> None:
+    file = io.BytesIO()
+    with pytest.raises(SerializeError, match="expected at least one program, found none"):
+        pt2wire.write(pt2wire.Archive(), file)
+    archive = pt2wire.read(io.BytesIO(linear_archive()))
+    archive.programs["a/b"] = archive.programs["model"]
+    with pytest.raises(SerializeError, match=r"expected a plain file name .* found 'a/b'"):
+        pt2wire.write(archive, file)
+    assert file.getvalue() == b""
+
+
+# Arguments of another type.
+
+
+@pytest.mark.parametrize(
+    ("versions", "message"),
+    [
+        (3, "expected {} as a dict of versions, found int"),
+        ({"aten": "q"}, "expected {} as numbers by namespace, such as {{'aten': 10}}, found 'aten': 'q'"),
+        ({1: 2}, "expected {} as numbers by namespace, such as {{'aten': 10}}, found 1: 2"),
+    ],
+)
+def test_versions_of_another_type_are_refused_by_the_name_of_the_argument(
+    versions: Any, message: str
+) -> None:
+    data = io.BytesIO(linear_archive())
+    artifact = pt2wire.serialize(linear_program())
+    calls: list[tuple[str, Callable[[], Any]]] = [
+        ("expected_opset_version", lambda: pt2wire.load(data, expected_opset_version=versions)),
+        ("expected_opset_version", lambda: pt2wire.load_all(data, expected_opset_version=versions)),
+        ("expected_opset_version", lambda: pt2wire.deserialize(artifact, expected_opset_version=versions)),
+        ("opset_version", lambda: pt2wire.save(linear_program(), io.BytesIO(), opset_version=versions)),
+        ("opset_version", lambda: pt2wire.serialize(linear_program(), opset_version=versions)),
+        ("opset_version", lambda: pt2wire.to_tree(linear_program(), opset_version=versions)),
+    ]
+    for argument, call in calls:
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert str(caught.value) == message.format(argument)
+
+
+def test_what_is_no_payload_and_no_program_is_named_by_its_place() -> None:
+    archive: Any = pt2wire.read(io.BytesIO(linear_archive()))
+    archive.weights["model"]["q"] = 3
+    with pytest.raises(TypeError, match=r"^archive\.weights\['model'\]\['q'\]: expected Payload of pt2wire"):
+        pt2wire.write(archive, io.BytesIO())
+    archive.programs["model"] = linear_program()
+    with pytest.raises(
+        TypeError, match=r"^archive\.programs\['model'\]: expected ExportedProgram of pt2wire"
+    ):
+        pt2wire.write(archive, io.BytesIO())

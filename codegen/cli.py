@@ -51,8 +51,10 @@ def main(argv: list[str]) -> int:
     try:
         code: int = arguments.run(arguments)
     except (OSError, SourceError, TorchSchemaError) as error:
-        named = isinstance(error, OSError) and error.filename is not None and error.strerror
-        print(f"{_NAME}: {f'{error.filename}: {error.strerror}' if named else error}", file=sys.stderr)
+        text = str(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            text = f"{error.filename}: {error.strerror}"
+        print(f"{_NAME}: {text}", file=sys.stderr)
         return _FAILURE
     except SchemaError as error:
         _print(error.findings, arguments.format)

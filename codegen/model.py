@@ -35,6 +35,8 @@ class Position:
 
 
 class Kind(enum.Enum):
+    """What a type of the schema is."""
+
     ENUM = "enum"
     STRUCT = "struct"
     UNION = "union"
@@ -52,6 +54,8 @@ class Primitive(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType:
+    """A scalar type as a field has it."""
+
     primitive: Primitive
 
     def __str__(self) -> str:
@@ -71,6 +75,8 @@ class NamedType:
 
 @dataclass(frozen=True, slots=True)
 class ListType:
+    """`list<item>`."""
+
     item: TypeRef
 
     def __str__(self) -> str:

@@ -39,6 +39,8 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
+    """A YAML list."""
+
     position: Position
     items: tuple[Element, ...]
 
@@ -56,6 +58,8 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
+    """A YAML mapping; its keys are text and unique."""
+
     position: Position
     entries: dict[str, Entry]
 

@@ -88,8 +88,9 @@ def run(arguments: Sequence[str]) -> int:
     except (Pt2WireError, OSError) as error:
         if debug:
             raise
-        named = isinstance(error, OSError) and error.filename is not None and error.strerror
-        return _fail(f"{error.filename}: {error.strerror}" if named else str(error))
+        if isinstance(error, OSError) and error.filename is not None:
+            return _fail(f"{error.filename}: {error.strerror}")
+        return _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted")
     except Exception as error:

@@ -60,6 +60,21 @@ def test_failure_is_one_line_and_exit_code_2(
         assert captured.err == f"pt2wire: {message}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("lint --schema nowhere.yaml", "nowhere.yaml: No such file or directory"),
+        ("lint --bogus", "unrecognized arguments: --bogus (see --help)"),
+        ("breaking", "the following arguments are required: --against (see --help)"),
+    ],
+)
+def test_failure_of_the_compiler_is_one_line_too(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["schema", *words.split()]) == 2
+    assert capsys.readouterr() == ("", f"pt2wire schema: {message}\n")
+
+
 def test_traceback_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FileNotFoundError):
         run(["--debug", "inspect", "nowhere.pt2"])

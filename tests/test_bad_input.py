@@ -317,20 +317,6 @@ def test_no_cut_file_loads(written_by: Callable[[], bytes], tmp_path: Path) -> N
             pt2wire.read(path)
 
 
-@pytest.mark.parametrize("reader", [pt2wire.load, pt2wire.read])
-def test_a_file_object_at_its_end_is_named(reader: Callable[..., Any], tmp_path: Path) -> None:
-    buffer = io.BytesIO(b"some bytes")
-    buffer.seek(0, io.SEEK_END)
-    (tmp_path / "m.pt2").write_bytes(b"some bytes")
-    with open(tmp_path / "m.pt2", "rb") as file:
-        file.seek(0, io.SEEK_END)
-        for source in (buffer, file):
-            with pytest.raises(
-                DeserializeError, match=r"found nothing behind position 10\. .* call seek\(0\)"
-            ):
-                reader(source)
-
-
 def test_an_unknown_program_is_named_with_those_that_are_there() -> None:
     data = saved({"encoder": linear_program(), "decoder": linear_program()})
     with pytest.raises(DeserializeError) as caught:

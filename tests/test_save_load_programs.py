@@ -312,6 +312,23 @@ def test_pickles_of_others_are_never_opened(tmp_path: Path) -> None:
     assert ours.is_made_here()
 
 
+@pytest.mark.parametrize("cut", [None, 0, 100, -40], ids=["garbage", "nothing", "beginning", "no end"])
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_damaged_pickle_is_no_unsafe_one(cut: int | None, trusted: bool) -> None:
+    """Nothing tells that it would run code, so no advice to trust its author."""
+    artifact = pt2wire.serialize(linear_program())
+    damaged = b"garbage" if cut is None else artifact.state_dict[:cut] or b"\0"
+    artifact.state_dict = damaged
+    if trusted:
+        artifact._made_here = (damaged, artifact.constants, artifact.example_inputs)
+    with pytest.raises(
+        DeserializeError, match=r"^state_dict: expected tensors as torch.save writes"
+    ) as caught:
+        pt2wire.deserialize(artifact)
+    assert not isinstance(caught.value, UnsafeArtifactError)
+    assert "weights_only" not in str(caught.value)
+
+
 def test_the_mark_of_an_artifact_is_lost_when_it_is_pickled_copied_or_rebuilt() -> None:
     ours = pt2wire.serialize(linear_program())
     rebuilt = SerializedArtifact(ours.exported_program, ours.state_dict, ours.constants, ours.example_inputs)
@@ -377,7 +394,7 @@ def test_guards_stay_on_when_example_inputs_are_missing_empty_or_refused(tmp_pat
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             module = pt2wire.load(io.BytesIO(data)).module()
-        assert len([each for each in caught if "stand-ins" in str(each.message)]) == bool(content)
+        assert len([each for each in caught if "stand-ins" in str(each.message)]) == (content != b"")
         args, kwargs = case.make_inputs()
         assert torch.equal(module(*args, **kwargs), ep.module()(*args, **kwargs))
         for sizes in case.refused:
@@ -385,6 +402,16 @@ def test_guards_stay_on_when_example_inputs_are_missing_empty_or_refused(tmp_pat
             with pytest.raises((AssertionError, RuntimeError), match=r"Guard failed|Expected input"):
                 module(*args, **kwargs)
     assert not (tmp_path / "marker").exists()
+
+
+def test_damaged_leaves_are_named_before_the_class_that_makes_them_needed() -> None:
+    data = saved(MODELS["dataclasses"].program())
+    for content in (b"no pickle", b"\x80\x02]q\x00."):
+        changed = with_records(data, {"thrift/model_inputs.pt": content})
+        with pytest.warns(
+            UserWarning, match="stand-ins on the meta device: of their leaves, .*; reading them"
+        ):
+            pt2wire.load(io.BytesIO(changed))
 
 
 def test_refused_example_inputs_are_named_with_their_class() -> None:

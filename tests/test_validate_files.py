@@ -117,8 +117,26 @@ def test_payload_that_is_missing(saved: bytes) -> None:
     assert {finding.rule for finding in validate(gone)} == {"file"}
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "expected this record, but the archive has none"),
+        (b"no pickle", "expected example inputs as torch.save writes them: "),
+        (b"", None),
+    ],
+    ids=["missing", "damaged", "none"],
+)
+def test_example_inputs(saved: bytes, content: bytes | None, message: str | None) -> None:
+    record = "data/sample_inputs/model.pt"
+    found = validate(rewritten(saved, lambda name, data: content if name == record else data))
+    assert [finding.rule for finding in found] == ["example-inputs"] * (message is not None)
+    for finding in found:
+        assert finding.message.startswith(message or "")
+
+
 def test_every_rule_about_files_is_tested_here() -> None:
     assert {rule.id for rule in RULES.values() if rule.checked == "file"} == {
+        "example-inputs",
         "file",
         "forms-differ",
         "payload-size",

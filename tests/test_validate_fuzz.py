@@ -1,4 +1,4 @@
-"""Whatever a tree holds, validation answers with findings; what it lets pass loads, or is refused clearly."""
+"""Whatever a tree holds, validation answers with findings; what it lets pass loads, or else is listed."""
 
 from __future__ import annotations
 
@@ -44,20 +44,44 @@ def test_validation_never_raises(start: int) -> None:
             assert str(finding.error()), f"seed {seed}"
 
 
+#: Why a tree without findings may be refused: what validation does not look for.
+_REASONS = {
+    # This process's: what is registered.
+    "expected a device that torch knows": "backends register device types",
+    "expected a dialect whose verifier is registered": "libraries register dialects",
+    "expected a class that is registered with pytree": "libraries register classes",
+    "is not in the state dict": "validation of a tree does not see its weights",
+    "Non-persistent buffer count is in the state dict": "likewise",
+    # pt2wire's: what it does not read yet.
+    "cannot be read yet": "each says what",
+    "expected a strided tensor": "sparse tensors cannot be read yet",
+    # torch's and sympy's: what only they can compute.
+    "is not functional": "the dialect's verifier",
+    "sympy cannot build the expression": "folding constants, such as a divisor to zero, needs sympy",
+}
+
+
+def _refused_without_reason(seed: int) -> str | None:
+    """How a changed tree without findings is refused; None if it loads, or for one of the reasons."""
+    tree = mutated(seed)
+    if tree is None or pt2wire.validate(tree):
+        return None
+    try:
+        pt2wire.from_tree(tree, _WEIGHTS, {})
+    except pt2wire.DeserializeError as error:
+        message = f"{error.message}. {error.hint}"
+        return None if any(reason in message for reason in _REASONS) else f"seed {seed}: {error}"
+    except Exception as error:
+        return f"seed {seed}: {type(error).__name__}: {error}"
+    return None
+
+
 @pytest.mark.parametrize(
-    "start", [0, *(pytest.param(at, marks=pytest.mark.wide) for at in range(60, 1200, 60))]
+    "start", [0, *(pytest.param(at, marks=pytest.mark.wide) for at in range(100, 3000, 100))]
 )
-def test_what_has_no_findings_loads_or_is_refused(start: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_has_no_findings_loads(start: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)  # torch formats graphs for its log
-    for seed in range(start, start + 60):
-        tree = mutated(seed)
-        if tree is None or validate_tree(tree):
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                pt2wire.from_tree(tree, _WEIGHTS, {})
-            except pt2wire.DeserializeError as error:
-                assert error.message, f"seed {seed}"
-            except Exception as error:
-                pytest.fail(f"seed {seed}: {type(error).__name__}: {error}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        refused = [_refused_without_reason(seed) for seed in range(start, start + 100)]
+    assert [message for message in refused if message is not None] == []

@@ -20,8 +20,6 @@ INDEX = "thrift/index.compact"
 
 WEIGHT_PREFIX = "weight_"
 TENSOR_PREFIX = "tensor_"
-CUSTOM_OBJECT_PREFIX = "custom_obj_"
-OPAQUE_OBJECT_PREFIX = "opaque_obj_"
 
 # What every archive holds beside its programs.
 FIXED_CONTENT: dict[str, bytes] = {
@@ -36,34 +34,42 @@ ALIGNMENT = 64
 
 
 def program_json(name: str) -> str:
+    """A program's tree as PyTorch's JSON."""
     return f"{MODELS}{name}.json"
 
 
 def program_thrift(name: str) -> str:
+    """The same in Thrift."""
     return f"{THRIFT}{name}.compact"
 
 
 def weights_json(name: str) -> str:
+    """The config of a program's weights: which lies in which payload."""
     return f"{WEIGHTS}{name}_weights_config.json"
 
 
 def weights_thrift(name: str) -> str:
+    """The same in Thrift."""
     return f"{THRIFT}{name}_weights.compact"
 
 
 def constants_json(name: str) -> str:
+    """The config of a program's constants."""
     return f"{CONSTANTS}{name}_constants_config.json"
 
 
 def constants_thrift(name: str) -> str:
+    """The same in Thrift."""
     return f"{THRIFT}{name}_constants.compact"
 
 
 def sample_inputs(name: str) -> str:
+    """A program's example inputs as PyTorch pickles them."""
     return f"{SAMPLE_INPUTS}{name}.pt"
 
 
 def flat_inputs(name: str) -> str:
+    """Their leaves alone, where the pickle cannot be opened without running code."""
     return f"{THRIFT}{name}_inputs.pt"
 
 

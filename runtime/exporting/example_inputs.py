@@ -33,6 +33,9 @@ def export_example_inputs(
         The record that PyTorch reads, empty without inputs or where they cannot be pickled (PyTorch then
         loads the program without them); and the leaves, where that record cannot be opened without running
         code.
+
+    Raises:
+        ValueError: There is no such pickle protocol.
     """
     if pickle_protocol not in range(2, pickle.HIGHEST_PROTOCOL + 1):
         raise ValueError(

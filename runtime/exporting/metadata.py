@@ -58,6 +58,7 @@ def _export_custom(custom: Any) -> str:
 def _export_from_node(sources: Any) -> str:
     if sources is None:
         return "null"
+    # Passes put other things among the sources; PyTorch leaves those out as well.
     return json.dumps([source.to_dict() for source in sources if isinstance(source, NodeSource)])
 
 

@@ -37,6 +37,9 @@ def export_node(node: Node, values: Values) -> types.Node:
         node: A `call_function` node, but not a `getitem`: those are written as the outputs of the node that
             they take apart.
         values: The values of its graph.
+
+    Raises:
+        SerializeError: The node cannot be written.
     """
     try:
         export = _CALLS[type(node.target)]

@@ -70,6 +70,7 @@ _ARGUMENT_SPECS: dict[type, Callable[[Any, Values], types.Argument]] = {
     SymFloatArgument: lambda spec, values: types.Argument.of_sym_float(
         types.SymFloatArgument.of_name(_value_name(spec, values))
     ),
+    # No SymBoolArgument: torch.export makes none. PyTorch's schema has it, so importing reads it.
     ConstantArgument: lambda spec, values: export_argument(spec.value, values),
 }
 

@@ -35,11 +35,12 @@ def import_argument(argument: types.Argument, values: Values) -> Any:
         DeserializeError: For a name that no node before defined, and for what cannot be read yet.
     """
     member = argument.type
+    read = _ARGUMENTS.get(member)
+    if read is None:
+        raise DeserializeError(f"expected an argument of a known kind, found {member}")
     try:
-        return _ARGUMENTS[member](argument.value, values)
+        return read(argument.value, values)
     except Exception as error:
-        if member not in _ARGUMENTS:
-            raise DeserializeError(f"expected an argument of a known kind, found {member}") from None
         raise located(error, member) from error
 
 

@@ -9,7 +9,6 @@ program itself describes.
 from __future__ import annotations
 
 import io
-import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +18,8 @@ from torch.utils import _pytree as pytree
 
 from ..errors import DeserializeError
 from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, SymInt, TensorMeta
-from .faults import within
+from .faults import each, within
+from .pickles import reason, refused_code
 from .treespecs import import_treespec
 from .values import import_scalar_type
 
@@ -41,29 +41,36 @@ def import_example_inputs(
 
     Args:
         tree: The program, validated.
-        sample: The pickle that PyTorch reads, if there is one. It is opened without running code.
+        sample: The pickle that PyTorch reads, opened without running code. Empty for a program that has
+            none, None where it should be and is not.
         flat: The leaves alone, likewise.
         path: The program, in warnings.
         weights_only: False permits the pickle to run code: for bytes that this process has made itself.
 
     Returns:
-        Positional and keyword arguments; None if the program takes none that could be rebuilt.
+        Positional and keyword arguments, stand-ins for them on the meta device (a warning says so, unless
+        the program has none), or None if those could not be built.
 
     Raises:
         DeserializeError: The program's description of its inputs is damaged.
     """
     spec = _in_spec(tree)
+    reasons = []
     if flat:
         leaves = _opened(flat, True)
         if isinstance(leaves, list) and len(leaves) == spec.num_leaves:
             return _unflatten(leaves, spec, path)
+        reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
         inputs = _opened(sample, weights_only)
         if _has_structure(inputs, spec):
             return inputs  # type: ignore[no-any-return]
-        reason = str(inputs) if isinstance(inputs, Exception) else "they do not fit the program"
+        reasons.append(_why_not(inputs))
+    elif sample is None:
+        reasons.append("the record that holds them is missing")
+    if reasons:
         warnings.warn(
-            f"{path}: example inputs are replaced by stand-ins on the meta device: {_first_line(reason)}",
+            f"{path}: example inputs are replaced by stand-ins on the meta device: {'; '.join(reasons)}",
             stacklevel=4,
         )
     return rebuild_example_inputs(tree, path)
@@ -73,7 +80,9 @@ def rebuild_example_inputs(tree: ExportedProgram, path: str = "program") -> Exam
     """Stand-ins for a program's example inputs: meta tensors, and the numbers that it was traced with."""
     graph = tree.graph_module.graph
     specs = tree.graph_module.signature.input_specs
-    leaves = [_stand_in(spec, graph) for spec in specs if spec.type in ("user_input", "constant_input")]
+    with within("graph_module.signature"):
+        wanted = [spec for spec in specs if spec.type in ("user_input", "constant_input")]
+        leaves = each("input_specs", wanted, lambda spec: _stand_in(spec, graph))
     spec = _in_spec(tree)
     if len(leaves) != spec.num_leaves:
         raise DeserializeError(
@@ -116,12 +125,14 @@ def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:
         return False
 
 
-def _first_line(reason: str) -> str:
-    """The part of torch's refusal that names the class."""
-    refused = re.search(r"Unsupported global: GLOBAL (\S+)", reason)
-    if refused:
-        return f"reading them would run code of {refused[1]}"
-    return reason.splitlines()[0][:200] if reason else "they cannot be read"
+def _why_not(opened: Any) -> str:
+    """Why what a pickle held, or the exception that opening it raised, is no use."""
+    if not isinstance(opened, Exception):
+        return "they do not fit the program"
+    code = refused_code(opened)
+    if code is not None:
+        return f"reading them would run code of {code}"
+    return f"they are damaged ({reason(opened)})"
 
 
 def _unflatten(leaves: list[Any], spec: pytree.TreeSpec, path: str) -> ExampleInputs | None:

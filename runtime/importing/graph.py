@@ -27,6 +27,9 @@ def import_graph(tree: types.Graph, program: Program, constant_names: dict[int, 
 
     Returns:
         The finished FX graph, with the module that holds its subgraphs.
+
+    Raises:
+        DeserializeError: The graph is wrong, or cannot be read yet; the path names the place.
     """
     values = Values(program, tree, constant_names or {})
     symbols = program.symbols

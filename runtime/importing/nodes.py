@@ -15,6 +15,7 @@ from torch.fx import Node
 from ..errors import DeserializeError
 from ..generated import types
 from ..names import check_identifier
+from ..operators import SYMBOLIC_FUNCTIONS
 from .arguments import import_argument
 from .faults import each, located, within
 from .targets import find_target
@@ -35,23 +36,28 @@ def import_node(node: types.Node, values: Values) -> None:
     Args:
         node: The call.
         values: Its graph, to which the FX nodes are added.
+
+    Raises:
+        DeserializeError: The call is wrong, or cannot be read yet.
     """
     try:
         target = find_target(node.target)
     except Exception as error:
         raise located(error, "target") from error
     higher_order = isinstance(target, HigherOrderOperator)
+    in_tuple = higher_order and not node.is_hop_single_tensor_return
     if isinstance(target, OpOverload):
         args, kwargs = _import_inputs(node, target, values)
     else:
         args, kwargs = _import_call(node, values)
-    fx_node = values.graph.create_node("call_function", target, args, kwargs, node.name or _first_name(node))
+    name = node.name or (None if in_tuple else _first_name(node))
+    fx_node = values.graph.create_node("call_function", target, args, kwargs, name)
     if node.name:
         check_name(node.name)
         fx_node.name = node.name  # FX alters a name that another node has for the time being
     metadata = values.program.metadata
     try:
-        _import_outputs(node, fx_node, higher_order and not node.is_hop_single_tensor_return, values)
+        _import_outputs(node, fx_node, in_tuple, values)
     except Exception as error:
         raise located(error, "outputs") from error
     meta = metadata.import_metadata(node.metadata)
@@ -154,7 +160,8 @@ def _import_call(node: types.Node, values: Values) -> _Inputs:
     kwargs: dict[str, Any] = {}
     for index, item in enumerate(node.inputs):
         value = _import_input(index, item, values)
-        if item.kind == _POSITIONAL or item.name == "":
+        # Functions over symbolic numbers take all by position; files before 8.9 do not say which are.
+        if item.kind == _POSITIONAL or item.name == "" or node.target in SYMBOLIC_FUNCTIONS:
             args.append(value)
             continue
         with within(f"inputs[{index}].name"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import collections
 import enum
 import sys
@@ -15,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import DeserializeError
 from ..generated import types
-from ..treespecs import EnumMember, Factory, TreeSpecNode, context_value, parse_treespec
+from ..treespecs import FACTORIES, EnumMember, Factory, TreeSpecNode, context_value, parse_treespec
 
 _LEAF = pytree.tree_structure(0)
 
@@ -68,14 +69,10 @@ def _default_dict(context: tuple[Factory, tuple[Any, ...]]) -> list[Any]:
     return [_FACTORIES[factory.module, factory.name], _keys(keys)]
 
 
+_MODULES = {"builtins": builtins, "collections": collections}
+#: The names are those of our own table, so that nothing from a file is looked up as attribute.
 _FACTORIES: dict[tuple[str, str], Any] = {
-    **{
-        ("builtins", kind.__name__): kind
-        for kind in (bool, bytes, complex, dict, float, frozenset, int, list, set, str, tuple)
-    },
-    ("collections", "Counter"): collections.Counter,
-    ("collections", "OrderedDict"): OrderedDict,
-    ("collections", "deque"): deque,
+    (module, name): getattr(_MODULES[module], name) for module, name in FACTORIES
 }
 
 #: The containers that pytree knows by itself: their class, and how their context is made.

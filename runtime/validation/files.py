@@ -9,8 +9,10 @@ from typing import Any
 
 from ..archive import records
 from ..archive.contents import CODECS, StoredProgram, read_index, read_program
+from ..archive.directory import read_directory
 from ..archive.extents import check_payload
 from ..archive.index import Form, documents
+from ..archive.payloads import config_of
 from ..archive.reader import ArchiveReader, Source
 from ..errors import DeserializeError
 from ..findings import Finding
@@ -72,7 +74,24 @@ def validate(artifact: types.ExportedProgram | Source) -> list[Finding]:
             except DeserializeError as error:
                 _add(findings, error)
         _check_stored(list(stored.values()), findings)
+        _check_example_inputs(reader, name, findings)
     return findings.found
+
+
+def _check_example_inputs(reader: ArchiveReader, name: str, findings: Findings) -> None:
+    """Whether example inputs are there, and whole. They are not opened: that needs torch."""
+    for record in (records.sample_inputs(name), records.flat_inputs(name)):
+        where = reader.path(record)
+        if record in reader:
+            try:
+                # A program without example inputs has an empty record.
+                if content := reader.record(record):
+                    read_directory(content, where)
+            except DeserializeError as error:
+                message = f"expected example inputs as torch.save writes them: {error.message}"
+                findings.add("example-inputs", where, message)
+        elif record == records.sample_inputs(name):
+            findings.add("example-inputs", where, "expected this record, but the archive has none")
 
 
 def _check_stored(stored: list[StoredProgram], findings: Findings) -> None:
@@ -115,11 +134,7 @@ def _validate_program(tree: types.ExportedProgram) -> list[Finding]:
 
 
 def _configs(program: StoredProgram) -> tuple[types.PayloadConfig, types.PayloadConfig]:
-    weights, constants = (
-        types.PayloadConfig({fqn: payload.meta for fqn, payload in payloads.items()})
-        for payloads in (program.weights, program.constants)
-    )
-    return weights, constants
+    return config_of(program.weights), config_of(program.constants)
 
 
 def _first_difference(one: StoredProgram, other: StoredProgram) -> str | None:

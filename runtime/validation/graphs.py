@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ..generated import types
 from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
-from .arguments import DEFINES, check_argument, is_known_name
+from .arguments import DEFINES, argument_names, check_argument, is_known_name
 from .metadata import metadata_problems
 from .scopes import ProgramState, Scope
 from .subgraphs import check_operands
@@ -58,6 +58,9 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
             scope.add("argument", f"expected a value or a constant as output, found {argument.type}")
         else:
             check_argument(scope, argument)
+    scope.at = ("outputs",)
+    if graph.is_single_tensor_return and (len(graph.outputs) != 1 or not argument_names(graph.outputs[0])):
+        scope.add("argument", f"expected one tensor as the only output, found {len(graph.outputs)} outputs")
     scope.at = ("nodes",)
     for name in scope.subgraphs:
         scope.take(name)
@@ -109,7 +112,10 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         scope.check_name(node.name, ".name")
     for key, message in metadata_problems(node.metadata, scope.program.metadata):
         scope.add("metadata", message, f".metadata[{key!r}]")
-    single = len(node.outputs) == 1
+    # The single output of a higher-order operator may come in a tuple, and is then another node's.
+    is_higher_order = problem is None and target is not None and target.kind is TargetKind.HIGHER_ORDER
+    in_tuple = is_higher_order and not node.is_hop_single_tensor_return
+    single = len(node.outputs) == 1 and not in_tuple
     for position, output in enumerate(node.outputs):
         if output.type == "as_none":
             continue

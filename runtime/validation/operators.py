@@ -174,7 +174,7 @@ def _check_exists(text: str, path: str, node: types.Node, findings: Findings) ->
             "unknown-operator",
             path,
             f"expected an operator that is registered, found {text}, in node {node.name!r}",
-            "Import the package that registers it.",
+            "Import the package that registers it",
         )
 
 

@@ -103,6 +103,11 @@ _RULES = (
     Rule("operator-arguments", "operators", "The arguments of an operator fit its schema."),
     Rule("operator-returns", "operators", "The outputs of an operator fit its schema."),
     Rule("file", "file", "The file is an archive that can be read, and each record decodes."),
+    Rule(
+        "example-inputs",
+        "file",
+        "The example inputs are there, and whole: without them stand-ins on the meta device are loaded.",
+    ),
     Rule("forms-differ", "file", "The JSON and the Thrift form of a program are the same program."),
 )
 

@@ -9,6 +9,7 @@ from ..findings import Finding
 from ..generated import types
 from ..guards import check_guard
 from ..names import check_identifier
+from ..trees import check_version
 from .graphs import check_graphs
 from .rules import Findings
 from .scopes import ProgramState
@@ -56,14 +57,10 @@ found 'os.system', in node 'relu' (os.system) [target]
 
 
 def _check_versions(tree: types.ExportedProgram, findings: Findings) -> None:
-    version = tree.schema_version
-    found = (version.major, version.minor)
-    # A newer minor version only adds: what we do not know of it, the codecs have dropped or refused.
-    if found < types.OLDEST_VERSION or version.major != types.SCHEMA_VERSION[0]:
-        oldest, newest = ("{}.{}".format(*bound) for bound in (types.OLDEST_VERSION, types.SCHEMA_VERSION))
-        hint = "Upgrade pt2wire" if version.major > types.SCHEMA_VERSION[0] else None
-        message = f"expected {oldest} to {newest}, found {version.major}.{version.minor}"
-        findings.add("schema-version", "schema_version", message, hint)
+    try:
+        check_version(tree.schema_version, "")
+    except DeserializeError as error:
+        findings.add("schema-version", "schema_version", error.message, error.hint)
     for namespace, number in tree.opset_version.items():
         if number < 0 or check_identifier(namespace) is not None:
             message = f"expected a namespace and its version, found {namespace[:80]!r}: {number}"

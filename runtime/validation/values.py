@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import DeserializeError
-from ..expressions import Expression, parse_expression, sort_of, symbols_in
+from ..expressions import Expression, Integer, parse_expression, sort_of, symbols_in
 from ..generated import types
 from ..limits import DEFAULT_LIMITS
 from ..names import check_device
 from .rules import Findings
 
 MAX_BYTES = 2**63 - 1  # what a size in bytes may be in torch
+
+# The dtypes of which torch lets a tensor require a gradient: floating point and complex ones.
+_DIFFERENTIABLE = frozenset(
+    dtype
+    for dtype in types.ScalarType
+    if dtype.name.startswith(("HALF", "FLOAT", "DOUBLE", "COMPLEX", "BFLOAT"))
+)
 
 _LARGE = 2**20  # numbers from which on a product could matter
 
@@ -34,6 +41,8 @@ class Symbols:
         self._declared = frozenset(ranges)
         self._assumptions: dict[str, tuple[tuple[str, bool], ...]] = {}
         self._parsed: dict[str, Expression | DeserializeError] = {}
+        # Without symbols. Exporters fold such, so that none with a hint comes from them.
+        self._constants: set[str] = set()
 
     def check(self, number: SymbolicNumber, path: str) -> None:
         """Checks the expression of a symbolic number that is not a constant."""
@@ -53,8 +62,17 @@ class Symbols:
                 f"expected a {sort}, found the {found} {text!r}",
             )
         hint = described.hint
-        if hint is not None and hint.type != expected:
-            self._findings.add("hint", f"{path}.as_expr.hint", f"expected {expected}, found {hint.type}")
+        if hint is None:
+            return
+        problem = None
+        if hint.type != expected:
+            problem = f"expected {expected}, found {hint.type}"
+        elif isinstance(expression, Integer) and hint.value != expression.value:
+            problem = f"expected {expression.value} as the expression, found {hint.value}"
+        elif text in self._constants and not isinstance(expression, Integer):
+            problem = f"expected no hint for a constant expression, found {hint.value}"
+        if problem is not None:
+            self._findings.add("hint", f"{path}.as_expr.hint", problem)
 
     def _parse(self, text: str, path: str) -> Expression | DeserializeError:
         try:
@@ -63,7 +81,10 @@ class Symbols:
             self._parsed[text] = error
             return error
         self._parsed[text] = expression
-        for symbol in symbols_in(expression):
+        symbols = list(symbols_in(expression))
+        if not symbols:
+            self._constants.add(text)
+        for symbol in symbols:
             known = self._assumptions.setdefault(symbol.name, symbol.assumptions)
             if known != symbol.assumptions:
                 self._findings.add(
@@ -122,6 +143,12 @@ def check_tensor_meta(
                     findings.add(rule, where, "expected a number, found an expression")
                 else:
                     symbols.check(number, where)
+                    value = _hint(number)
+                    if value < 0:
+                        findings.add(
+                            "hint", f"{where}.as_expr.hint", f"expected a number from 0 up, found {value}"
+                        )
+                    large = large or value >= _LARGE
             elif value < 0:
                 findings.add(rule, where, f"expected a number from 0 up, found {value}")
             else:
@@ -130,17 +157,30 @@ def check_tensor_meta(
         findings.add(rule, path, f"expected a tensor of at most 2**63 - 1 bytes, found {extent}")
     if meta.dtype == types.ScalarType.UNKNOWN:
         findings.add(rule, f"{path}.dtype", "expected a dtype, found UNKNOWN")
+    elif meta.requires_grad and meta.dtype not in _DIFFERENTIABLE:
+        message = f"expected a dtype with gradients, or requires_grad false, found {meta.dtype.name}"
+        findings.add(rule, f"{path}.requires_grad", message)
     if meta.layout == types.Layout.Unknown:
         findings.add(rule, f"{path}.layout", "expected a layout, found Unknown")
     if (problem := check_device(meta.device.type, meta.device.index)) is not None:
         findings.add(rule, f"{path}.device", problem)
 
 
+def _hint(number: types.SymInt) -> int:
+    """The hint of a symbolic number; 1 where it has none, or one of another type."""
+    hint = number.as_expr.hint
+    return hint.as_int if hint is not None and hint.type == "as_int" else 1
+
+
+def _count(number: types.SymInt) -> int:
+    return number.as_int if number.type == "as_int" else _hint(number)
+
+
 def _extent(meta: types.TensorMeta) -> int:
     # Bytes from the start of the storage to the end of the tensor, and at least the bytes of its elements.
-    # Symbolic numbers count as 1; the widest dtype has 16 bytes.
-    sizes = [number.as_int if number.type == "as_int" else 1 for number in meta.sizes]
-    strides = [number.as_int if number.type == "as_int" else 1 for number in meta.strides]
+    # Symbolic numbers count as their hints, or as 1; the widest dtype has 16 bytes.
+    sizes = [_count(number) for number in meta.sizes]
+    strides = [_count(number) for number in meta.strides]
     if 0 in sizes:
         return 0
     offset = meta.storage_offset.as_int if meta.storage_offset.type == "as_int" else 0

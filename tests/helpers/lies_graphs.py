@@ -201,7 +201,7 @@ def negative_offset(tree: Tree) -> None:
 @lie(
     "tensor-meta",
     f"{GRAPH}.tensor_values['sin']",
-    f"expected a tensor of at most 2**63 - 1 bytes, found {2**60 * 16}",
+    f"expected a tensor of at most 2**63 - 1 bytes, found {2**60 * 16 * 8}",
 )
 def tensor_larger_than_memory(tree: Tree) -> None:
     tree.graph_module.graph.tensor_values["sin"].sizes[1] = types.SymInt.create(as_int=2**60)
@@ -216,6 +216,27 @@ def too_many_dimensions(tree: Tree) -> None:
 @lie("tensor-meta", f"{GRAPH}.tensor_values['sin'].dtype", "expected a dtype, found UNKNOWN")
 def unknown_dtype(tree: Tree) -> None:
     tree.graph_module.graph.tensor_values["sin"].dtype = types.ScalarType.UNKNOWN
+
+
+@lie(
+    "tensor-meta",
+    f"{GRAPH}.tensor_values['sin'].requires_grad",
+    "expected a dtype with gradients, or requires_grad false, found INT",
+)
+def gradient_of_integers(tree: Tree) -> None:
+    meta = tree.graph_module.graph.tensor_values["sin"]
+    meta.dtype, meta.requires_grad = types.ScalarType.INT, True
+
+
+@lie(
+    "metadata",
+    f"{GRAPH}.nodes[0].metadata['nn_module_stack']",
+    "expected a key, a path and a class with commas between, found 'one', in node 'sym_size_int_1' "
+    "(torch.ops.aten.sym_size.int)",
+    "training",
+)
+def module_stack_in_no_format(tree: Tree) -> None:
+    tree.graph_module.graph.nodes[0].metadata["nn_module_stack"] = "one"
 
 
 @lie("tensor-meta", f"{GRAPH}.tensor_values['sin'].layout", "expected a layout, found Unknown")

@@ -25,12 +25,12 @@ def parser_message(parse: Callable[[str], object], text: str) -> str:
 # Versions and ranges -------------------------------------------------------------------------
 
 
-@lie("schema-version", "schema_version", "expected 8.2 to 8.20, found 9.0")
+@lie("schema-version", "schema_version", "expected format 8.2 to 8.20, found 9.0")
 def newer_major_version(tree: Tree) -> None:
     tree.schema_version = types.SchemaVersion(9, 0)
 
 
-@lie("schema-version", "schema_version", "expected 8.2 to 8.20, found 8.1")
+@lie("schema-version", "schema_version", "expected format 8.2 to 8.20, found 8.1")
 def older_minor_version(tree: Tree) -> None:
     tree.schema_version = types.SchemaVersion(8, 1)
 
@@ -96,6 +96,21 @@ def unbacked_symbol_without_range(tree: Tree) -> None:
 @lie("hint", f"{SIN_SIZE}.hint", "expected as_int, found as_bool")
 def hint_of_another_type(tree: Tree) -> None:
     set_size(tree, "Symbol('s77', positive=True, integer=True)", types.SymExprHint.create(as_bool=True))
+
+
+@lie("hint", f"{SIN_SIZE}.hint", "expected 4 as the expression, found 5")
+def hint_of_another_number(tree: Tree) -> None:
+    set_size(tree, "Integer(4)", types.SymExprHint.create(as_int=5))
+
+
+@lie("hint", f"{SIN_SIZE}.hint", "expected no hint for a constant expression, found 8")
+def hint_of_a_constant(tree: Tree) -> None:
+    set_size(tree, "Pow(Integer(10), Integer(2))", types.SymExprHint.create(as_int=8))
+
+
+@lie("hint", f"{SIN_SIZE}.hint", "expected a number from 0 up, found -1")
+def negative_hint(tree: Tree) -> None:
+    set_size(tree, "Symbol('s77', positive=True, integer=True)", types.SymExprHint.create(as_int=-1))
 
 
 @lie(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+
 import pt2wire
 import pytest
+import torch
 from pt2wire.errors import DeserializeError, UnsafeArtifactError
 from pt2wire.validation import RULES, validate_tree
+from torch import nn
 
-from .helpers import lies_graphs, lies_programs
+from .helpers import lies_calls, lies_graphs, lies_programs
 from .helpers.lies import LIES, tree_of
 
-assert lies_graphs and lies_programs  # each registers its lies
+assert lies_calls and lies_graphs and lies_programs  # each registers its lies
 
 
 @pytest.mark.parametrize("name", ["training", "inference"])
@@ -58,3 +63,25 @@ def test_all_lies_at_once_are_all_found() -> None:
     for name in ("empty_range", "python_function_as_target", "metadata_that_is_no_json"):
         LIES[name].change(tree)
     assert {finding.rule for finding in validate_tree(tree)} == {"range", "target", "metadata"}
+
+
+@pytest.mark.parametrize("region", [torch.no_grad, lambda: torch.autocast("cpu")], ids=["grad", "autocast"])
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_region_gives_as_many_outputs_as_its_call_takes_apart(
+    region: Callable[[], contextlib.AbstractContextManager[object]], more: int
+) -> None:
+    class Region(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with region():
+                y = x.sin()
+                z = y + 1
+            return y * z * x
+
+    tree = pt2wire.to_tree(torch.export.export(Region(), (torch.ones(2, 2),)))
+    assert validate_tree(tree) == []
+    (call,) = (node for node in tree.graph_module.graph.nodes if "higher_order" in node.target)
+    (graph,) = (named.arg.as_graph.graph for named in call.inputs if named.arg.type == "as_graph")
+    graph.outputs = [graph.outputs[0]] * (2 + more)
+    (finding,) = validate_tree(tree)
+    assert finding.rule == "subgraph"
+    assert f"expected 2 outputs of 'submod_1', found {2 + more}" in finding.message

@@ -250,9 +250,14 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
                 f"{path}.signature.in_spec",
                 "expected a tuple of the positional arguments, a tuple, and the keyword arguments, a dict",
             )
+        names: set[str] = set()
         for position, name in enumerate(signature.forward_arg_names or ()):
+            where = f"{path}.signature.forward_arg_names[{position}]"
+            if name in names:
+                message = f"expected distinct names of arguments, found {name[:80]!r} again"
+                findings.add("module-calls", where, message)
+            names.add(name)
             if (problem := check_value_name(name)) is not None:
-                where = f"{path}.signature.forward_arg_names[{position}]"
                 findings.add("name", where, f"expected an identifier, found {name[:80]!r}: {problem}")
 
 

@@ -1,5 +1,5 @@
-"""Higher-order operators: which of their arguments are subgraphs, and how many operands each is called
-with."""
+"""Higher-order operators: which of their arguments are subgraphs, and how many operands and outputs each
+has."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class Operands:
         graphs: Positions of the subgraphs; each takes all operands.
         lists: Positions of the lists of operands.
         rest: The position from which on each argument is an operand itself.
-        same_outputs: Whether the subgraphs give equally many outputs.
+        gives_outputs: Whether the call gives what each subgraph gives, so that there are equally many.
     """
 
     graphs: tuple[int, ...]
     lists: tuple[int, ...] = ()
     rest: int | None = None
-    same_outputs: bool = False
+    gives_outputs: bool = False
 
 
 #: The higher-order operators of which all operands are visible in the arguments.
 OPERANDS: Mapping[str, Operands] = {
-    "cond": Operands(graphs=(1, 2), lists=(3,), same_outputs=True),
+    "cond": Operands(graphs=(1, 2), lists=(3,), gives_outputs=True),
     "while_loop": Operands(graphs=(0, 1), lists=(2, 3)),
     "map_impl": Operands(graphs=(0,), lists=(1, 2)),
     "scan": Operands(graphs=(0,), lists=(1, 2, 3)),
-    "wrap_with_set_grad_enabled": Operands(graphs=(1,), rest=2),
-    "wrap_with_autocast": Operands(graphs=(4,), rest=5),
+    "wrap_with_set_grad_enabled": Operands(graphs=(1,), rest=2, gives_outputs=True),
+    "wrap_with_autocast": Operands(graphs=(4,), rest=5, gives_outputs=True),
 }
 
 
@@ -68,6 +68,15 @@ def check_operands(node: types.Node, name: str) -> Iterator[str]:
         if len(graph.graph.inputs) != count:
             found = len(graph.graph.inputs)
             yield f"expected {graph.name!r} to take {count} operands, found {found} inputs"
-    outputs = [len(graph.graph.outputs) for graph in graphs]
-    if operands.same_outputs and len(set(outputs)) > 1:
+    if not operands.gives_outputs:
+        return
+    outputs = [_count(graph.graph.outputs) for graph in graphs]
+    if len(set(outputs)) > 1:
         yield f"expected subgraphs with equally many outputs, found {' and '.join(map(str, outputs))}"
+    elif outputs[0] != _count(node.outputs):
+        yield f"expected {_count(node.outputs)} outputs of {graphs[0].name!r}, found {outputs[0]}"
+
+
+def _count(outputs: list[types.Argument]) -> int:
+    # A list of tensors stands for its members: so older versions of PyTorch wrote tuples.
+    return sum(len(output.as_tensors) if output.type == "as_tensors" else 1 for output in outputs)

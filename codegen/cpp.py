@@ -99,6 +99,8 @@ class _Type:
     template: str
     keyword: str
     members: tuple[_Member, ...] = ()
+    written: tuple[_Member, ...] = ()
+    zipped: str = ""
     stored: str = ""
     min_size: int = 0
     values: tuple[_Value, ...] = ()
@@ -152,6 +154,8 @@ def _type(definition: TypeDef, shapes: dict[str, _Shape]) -> _Type:
         f"basic::{name}<S>",
         "class" if definition.kind is Kind.UNION else "struct",
         members=members,
+        written=tuple(sorted(members, key=lambda member: member.id)),
+        zipped=" &&\n           ".join(f"f(a.{member.name}, b.{member.name})" for member in members) or "true",
         stored=", ".join(member.stored for member in members),
         min_size=shapes[definition.name].min_size,
     )

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "pt2wire/error.h"
+#include "pt2wire/shapes.h"
 #include "pt2wire/traits.h"
 #include "pt2wire/union.h"
 #include "pt2wire/wire.h"
@@ -50,41 +51,8 @@ class Decoder {
   template <class T>
   using Indirect = typename Storage::template Indirect<T>;
 
-  /// How a type of the schema looks on the wire, and the bytes of its shortest encoding.
-  struct Shape {
-    Wire wire;
-    std::size_t min_size;
-  };
-  static constexpr Shape shape(const bool*) { return {Wire::boolean, 1}; }
-  static constexpr Shape shape(const std::int64_t*) { return {Wire::i64, 1}; }
-  static constexpr Shape shape(const double*) { return {Wire::f64, 8}; }
-  static constexpr Shape shape(const String*) { return {Wire::text, 1}; }
   template <class T>
-  static constexpr Shape shape(const List<T>*) {
-    return {Wire::list, 1};
-  }
-  template <class T>
-  static constexpr Shape shape(const Map<T>*) {
-    return {Wire::map, 1};
-  }
-  template <class T>
-  static constexpr Shape shape(const Indirect<T>*) {
-    return shape(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  static constexpr Shape shape(const std::optional<T>*) {
-    return shape(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  static constexpr Shape shape(const T*) {
-    if constexpr (std::is_enum_v<T>) {
-      return {Wire::i32, 1};
-    } else {
-      return {Wire::structure, Traits<T>::min_size};
-    }
-  }
-  template <class T>
-  static constexpr Shape shape_of = shape(static_cast<const T*>(nullptr));
+  static constexpr Shape shape_of = Shapes<Storage>::template of<T>();
 
   // Structs and unions.
 

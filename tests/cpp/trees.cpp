@@ -1,5 +1,7 @@
 // Works on whole trees. The argument says what is done with each case:
 //   encode   decodes it (View) and encodes it again: the bytes
+//   owned    decodes it (Owned), copies it and encodes the copy: the bytes
+//   convert  decodes it (View), makes an owned copy and encodes that: the bytes; both must be equal but for NaN
 //   compare  decodes two documents, each behind its length (4 bytes, little-endian): "equal" or "different"
 // TYPES_FILE lists the structs and unions of the schema as X(Name).
 #include <cstdlib>
@@ -37,6 +39,25 @@ std::string encode(const std::string& bytes) {
 }
 
 template <template <class> class T>
+std::string owned_copy(const std::string& bytes) {
+  OwnedOptions options;
+  options.drop_unknown = true;
+  auto tree = decode_owned<T<Owned>>(exact(bytes), options);
+  const auto copy = tree;
+  tree = T<Owned>();
+  return encode_compact(copy);
+}
+
+template <template <class> class T>
+std::string convert(const std::string& bytes) {
+  const auto document = decode_compact<T<View>>(exact(bytes));
+  const auto tree = to_owned(*document);
+  if ((*document == *document) != (tree == *document)) throw std::runtime_error("the copy is not equal");
+  if ((tree == tree) != (*document == tree)) throw std::runtime_error("the copy is not equal to itself");
+  return encode_compact(tree);
+}
+
+template <template <class> class T>
 std::string compare(const std::string& bytes) {
   std::string_view rest = bytes;
   const auto a = decode_compact<T<View>>(exact(take(rest)));
@@ -48,6 +69,8 @@ std::string compare(const std::string& bytes) {
 template <template <class> class T>
 std::string done(const std::string& what, const std::string& bytes) {
   if (what == "encode") return encode<T>(bytes);
+  if (what == "owned") return owned_copy<T>(bytes);
+  if (what == "convert") return convert<T>(bytes);
   if (what == "compare") return compare<T>(bytes);
   throw std::runtime_error("nothing is called " + what);
 }

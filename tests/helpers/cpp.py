@@ -110,6 +110,11 @@ def tree_worker(compiler: str = "g++", *flags: str) -> Path:
     return build(SOURCES / "trees.cpp", *(flags or SANITIZED), *WARNINGS, types_file(), compiler=compiler)
 
 
+def protocol_worker(*flags: str) -> Path:
+    """The program that reads and writes trees through Apache's protocols, as `tree_worker` is built."""
+    return build(SOURCES / "protocol.cpp", *(flags or SANITIZED), *WARNINGS, types_file(), "-lthrift")
+
+
 def apache() -> Path:
     """The program that decodes and encodes with the classes that Apache's compiler generates."""
     idl = ROOT / "generated" / "schema.thrift"
@@ -135,7 +140,12 @@ def answers(program: Path, cases: Sequence[tuple[str, bytes]], *arguments: str) 
         parts += [struct.pack("<I", len(name)), name.encode(), struct.pack("<I", len(data)), data]
     environment = {**os.environ, "ASAN_OPTIONS": "allocator_may_return_null=0:max_allocation_size_mb=256"}
     done = subprocess.run(
-        [program, *arguments], input=b"".join(parts), capture_output=True, timeout=600, check=False, env=environment
+        [program, *arguments],
+        input=b"".join(parts),
+        capture_output=True,
+        timeout=600,
+        check=False,
+        env=environment,
     )
     outcomes = list(_outcomes(done.stdout))
     if done.returncode != 0 or len(outcomes) != len(cases):

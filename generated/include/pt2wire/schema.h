@@ -9,10 +9,13 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "pt2wire/document.h"
+#include "pt2wire/editing.h"
 #include "pt2wire/encoder.h"
 #include "pt2wire/equality.h"
+#include "pt2wire/owned.h"
 #include "pt2wire/traits.h"
 #include "pt2wire/union.h"
 #include "pt2wire/view.h"
@@ -301,6 +304,8 @@ namespace basic {
 
 template <class S>
 using String = typename S::String;
+template <class S>
+using Binary = typename S::Binary;
 template <class S, class T>
 using List = typename S::template List<T>;
 template <class S, class T>
@@ -444,6 +449,24 @@ class SymExprHint : public Union<SymExprHint<S>, std::int64_t, bool, double> {
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymExprHint::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymExprHint make(detail::MemberValue<typename SymExprHint::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymExprHint made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// Value of an integer expression.
@@ -481,6 +504,24 @@ class SymInt : public Union<SymInt<S>, Indirect<S, SymExpr<S>>, std::int64_t> {
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymInt::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymInt make(detail::MemberValue<typename SymInt::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymInt made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// A symbolic integer.
@@ -506,6 +547,24 @@ class SymFloat : public Union<SymFloat<S>, Indirect<S, SymExpr<S>>, double> {
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymFloat::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymFloat make(detail::MemberValue<typename SymFloat::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymFloat made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// A symbolic number.
@@ -530,6 +589,24 @@ class SymBool : public Union<SymBool<S>, Indirect<S, SymExpr<S>>, bool> {
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymBool::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymBool make(detail::MemberValue<typename SymBool::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymBool made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -576,6 +653,24 @@ class SymIntArgument : public Union<SymIntArgument<S>, String<S>, std::int64_t> 
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymIntArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymIntArgument make(detail::MemberValue<typename SymIntArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymIntArgument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// Name of the value in `Graph.sym_int_values`.
@@ -601,6 +696,24 @@ class SymFloatArgument : public Union<SymFloatArgument<S>, String<S>, double> {
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymFloatArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymFloatArgument make(detail::MemberValue<typename SymFloatArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymFloatArgument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// Name of the value in `Graph.sym_float_values`.
@@ -625,6 +738,24 @@ class SymBoolArgument : public Union<SymBoolArgument<S>, String<S>, bool> {
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymBoolArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymBoolArgument make(detail::MemberValue<typename SymBoolArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymBoolArgument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -664,6 +795,24 @@ class OptionalTensorArgument : public Union<OptionalTensorArgument<S>, TensorArg
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename OptionalTensorArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static OptionalTensorArgument make(detail::MemberValue<typename OptionalTensorArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    OptionalTensorArgument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -710,6 +859,24 @@ class ConstantValue : public Union<ConstantValue<S>, bool, std::int64_t, double,
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename ConstantValue::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static ConstantValue make(detail::MemberValue<typename ConstantValue::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    ConstantValue made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -1052,6 +1219,24 @@ class Argument : public Union<Argument<S>, bool, TensorArgument<S>, List<S, Tens
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename Argument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static Argument make(detail::MemberValue<typename Argument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    Argument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// None; the flag itself is always true.
@@ -1159,6 +1344,24 @@ class InputSpec : public Union<InputSpec<S>, Indirect<S, UserInputSpec<S>>, Inpu
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename InputSpec::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static InputSpec make(detail::MemberValue<typename InputSpec::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    InputSpec made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// The caller.
@@ -1206,6 +1409,24 @@ class OutputSpec : public Union<OutputSpec<S>, Indirect<S, UserOutputSpec<S>>, L
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename OutputSpec::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static OutputSpec make(detail::MemberValue<typename OutputSpec::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    OutputSpec made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -3450,5 +3671,65 @@ using GraphModule = basic::GraphModule<View>;
 using ExportedProgram = basic::ExportedProgram<View>;
 using ExternKernelNode = basic::ExternKernelNode<View>;
 using ExternKernelNodes = basic::ExternKernelNodes<View>;
+
+/// With Owned storage: trees that are built, edited and written. `decode_owned` and `to_owned` make them.
+namespace owned {
+
+using Device = basic::Device<Owned>;
+using SymExprHint = basic::SymExprHint<Owned>;
+using SymExpr = basic::SymExpr<Owned>;
+using SymInt = basic::SymInt<Owned>;
+using SymFloat = basic::SymFloat<Owned>;
+using SymBool = basic::SymBool<Owned>;
+using TensorMeta = basic::TensorMeta<Owned>;
+using SymIntArgument = basic::SymIntArgument<Owned>;
+using SymFloatArgument = basic::SymFloatArgument<Owned>;
+using SymBoolArgument = basic::SymBoolArgument<Owned>;
+using TensorArgument = basic::TensorArgument<Owned>;
+using TokenArgument = basic::TokenArgument<Owned>;
+using OptionalTensorArgument = basic::OptionalTensorArgument<Owned>;
+using CustomObjArgument = basic::CustomObjArgument<Owned>;
+using ComplexValue = basic::ComplexValue<Owned>;
+using ConstantValue = basic::ConstantValue<Owned>;
+using InputToConstantInputSpec = basic::InputToConstantInputSpec<Owned>;
+using InputToParameterSpec = basic::InputToParameterSpec<Owned>;
+using InputToBufferSpec = basic::InputToBufferSpec<Owned>;
+using InputToTensorConstantSpec = basic::InputToTensorConstantSpec<Owned>;
+using InputToCustomObjSpec = basic::InputToCustomObjSpec<Owned>;
+using InputTokenSpec = basic::InputTokenSpec<Owned>;
+using LossOutputSpec = basic::LossOutputSpec<Owned>;
+using BufferMutationSpec = basic::BufferMutationSpec<Owned>;
+using ParameterMutationSpec = basic::ParameterMutationSpec<Owned>;
+using GradientToParameterSpec = basic::GradientToParameterSpec<Owned>;
+using GradientToUserInputSpec = basic::GradientToUserInputSpec<Owned>;
+using UserInputMutationSpec = basic::UserInputMutationSpec<Owned>;
+using OutputTokenSpec = basic::OutputTokenSpec<Owned>;
+using RangeConstraint = basic::RangeConstraint<Owned>;
+using NamedTupleDef = basic::NamedTupleDef<Owned>;
+using SchemaVersion = basic::SchemaVersion<Owned>;
+using Writer = basic::Writer<Owned>;
+using PayloadMeta = basic::PayloadMeta<Owned>;
+using PayloadConfig = basic::PayloadConfig<Owned>;
+using AOTInductorModelPickleData = basic::AOTInductorModelPickleData<Owned>;
+using IndexEntry = basic::IndexEntry<Owned>;
+using ArchiveIndex = basic::ArchiveIndex<Owned>;
+using Node = basic::Node<Owned>;
+using Graph = basic::Graph<Owned>;
+using GraphArgument = basic::GraphArgument<Owned>;
+using Argument = basic::Argument<Owned>;
+using NamedArgument = basic::NamedArgument<Owned>;
+using UserInputSpec = basic::UserInputSpec<Owned>;
+using InputSpec = basic::InputSpec<Owned>;
+using UserOutputSpec = basic::UserOutputSpec<Owned>;
+using OutputSpec = basic::OutputSpec<Owned>;
+using GraphSignature = basic::GraphSignature<Owned>;
+using ModuleCallSignature = basic::ModuleCallSignature<Owned>;
+using ModuleCallEntry = basic::ModuleCallEntry<Owned>;
+using GraphModule = basic::GraphModule<Owned>;
+using ExportedProgram = basic::ExportedProgram<Owned>;
+using ExternKernelNode = basic::ExternKernelNode<Owned>;
+using ExternKernelNodes = basic::ExternKernelNodes<Owned>;
+
+}  // namespace owned
 
 }  // namespace pt2wire

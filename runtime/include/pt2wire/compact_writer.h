@@ -75,6 +75,7 @@ class CompactWriter {
     std::memcpy(room(text.size()), text.data(), text.size());
     size_ += text.size();
   }
+  void write_binary(std::string_view bytes) { write_text(bytes); }
 
  private:
   static constexpr std::size_t first_size = 256;

@@ -51,6 +51,7 @@ class Encoder {
 
  private:
   using String = typename Storage::String;
+  using Binary = typename Storage::Binary;
   template <class T>
   using List = typename Storage::template List<T>;
   template <class T>
@@ -90,6 +91,10 @@ class Encoder {
   void write_value(const std::int64_t& value) { writer_.write_i64(value); }
   void write_value(const double& value) { writer_.write_double(value); }
   void write_value(const String& value) { write_text(value); }
+  void write_value(const Binary& value) {
+    size_of("binary", value.size());
+    writer_.write_binary({reinterpret_cast<const char*>(value.data()), value.size()});
+  }
   template <class T>
   void write_value(const Indirect<T>& value) {
     write_value(*value);

@@ -2,33 +2,15 @@
 #pragma once
 
 #include <cstddef>
-#include <iterator>
-#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <variant>
 
+#include "pt2wire/containers.h"
 #include "pt2wire/traits.h"
 
 namespace pt2wire {
 namespace detail {
-
-// One template for all types, told apart by what they offer: the same list of either storage is two types.
-
-template <class T, class = void>
-inline constexpr bool is_map = false;
-template <class T>
-inline constexpr bool is_map<T, std::void_t<decltype(std::declval<const T&>().contains(std::string_view()))>> = true;
-
-template <class T, class = void>
-inline constexpr bool is_list = false;
-template <class T>
-inline constexpr bool is_list<T, std::void_t<typename T::value_type, decltype(std::declval<const T&>()[0])>> = true;
-
-template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
 
 template <class A, class B>
 bool equal_unions(const A& a, const B& b);

@@ -31,6 +31,7 @@ class Shapes {
   static constexpr Shape shape(const std::int64_t*) { return {Wire::i64, 1}; }
   static constexpr Shape shape(const double*) { return {Wire::f64, 8}; }
   static constexpr Shape shape(const typename Storage::String*) { return {Wire::text, 1}; }
+  static constexpr Shape shape(const typename Storage::Binary*) { return {Wire::text, 1}; }
   template <class T>
   static constexpr Shape shape(const typename Storage::template List<T>*) {
     return {Wire::list, 1};

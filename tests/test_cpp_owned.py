@@ -11,8 +11,9 @@ import pytest
 from pt2wire.generated import thrift_codec, types
 
 from .helpers import cpp
-from .test_cpp_decode import program
-from .test_cpp_hostile import MUSEUM
+from .helpers.cpp_trees import trees
+from .test_cpp_decode import case_of, program
+from .test_cpp_hostile import MUSEUM, mutations
 
 _EDIT = r"""
 #include <iostream>
@@ -156,6 +157,17 @@ def test_owned_storage_refuses_what_view_refuses() -> None:
     for exhibit, outcome in zip(MUSEUM, outcomes, strict=True):
         assert not outcome.ok, exhibit.name
         assert re.search(exhibit.message, outcome.text.decode()), (exhibit.name, outcome.text)
+
+
+def test_owned_storage_agrees_with_view_on_mutated_bytes() -> None:
+    """The same tree, or the same message."""
+    made = [tree for tree in trees() if isinstance(tree, types.Struct)]
+    seeds = [case for tree in made if 20 < len((case := case_of(tree))[1]) < 2000]
+    cases = list(mutations(seeds, 4000))
+    worker = cpp.tree_worker("clang++")
+    view = cpp.answers(worker, cases, "encode")
+    assert cpp.answers(worker, cases, "owned") == view
+    assert 200 < sum(outcome.ok for outcome in view) < 3800
 
 
 _OPTIONS = r"""

@@ -112,7 +112,9 @@ def tree_worker(compiler: str = "g++", *flags: str) -> Path:
 
 def protocol_worker(*flags: str) -> Path:
     """The program that reads and writes trees through Apache's protocols, as `tree_worker` is built."""
-    return build(SOURCES / "protocol.cpp", *(flags or SANITIZED), *WARNINGS, types_file(), "-lthrift")
+    # Apache's own readMapBegin computes the least size of a map's bytes as an int, which overflows.
+    options = (*(flags or SANITIZED), "-fno-sanitize=signed-integer-overflow")
+    return build(SOURCES / "protocol.cpp", *options, *WARNINGS, types_file(), "-lthrift")
 
 
 def apache() -> Path:

@@ -17,9 +17,6 @@ namespace pt2wire {
 /// `Error` with the offset of the value at fault.
 class CompactReader {
  public:
-  /// Structs and unions that may lie inside each other, as in both Thrift runtimes.
-  static constexpr int max_depth = 64;
-
   CompactReader(const std::uint8_t* data, std::size_t size) noexcept
       : begin_(data), at_(data), end_(data + size) {}
 

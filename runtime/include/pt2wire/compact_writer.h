@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "pt2wire/wire.h"
 
@@ -17,13 +18,13 @@ namespace pt2wire {
 /// differences where they fit, varints as short as can be.
 class CompactWriter {
  public:
-  CompactWriter() : buffer_(first_size, '\0') {}
+  CompactWriter() = default;
+  CompactWriter(const CompactWriter&) = delete;
+  CompactWriter& operator=(const CompactWriter&) = delete;
+  ~CompactWriter() { std::free(buffer_); }
 
-  /// What was written. Nothing may be written after it.
-  std::string finish() {
-    buffer_.resize(size_);
-    return std::move(buffer_);
-  }
+  /// What was written.
+  std::string finish() const { return std::string(buffer_, size_); }
 
   void begin_struct() noexcept {}
   void end_struct() { put(0); }
@@ -78,7 +79,7 @@ class CompactWriter {
   void write_binary(std::string_view bytes) { write_text(bytes); }
 
  private:
-  static constexpr std::size_t first_size = 256;
+  static constexpr std::size_t first_size = 4096;
   static constexpr std::uint8_t true_type = 1;
   static constexpr std::uint8_t false_type = 2;
 
@@ -90,18 +91,24 @@ class CompactWriter {
 
   void field_header(std::int16_t& previous, std::int16_t id, std::uint8_t type) {
     const int delta = id - previous;
-    if (delta > 0 && delta <= 15) {
-      put(static_cast<std::uint8_t>(delta << 4 | type));
-    } else {
-      put(type);
-      write_i32(id);
-    }
     previous = id;
+    if (delta > 0 && delta <= 15) return put(static_cast<std::uint8_t>(delta << 4 | type));
+    put(type);
+    write_i32(id);
   }
 
   char* room(std::size_t count) {
-    if (buffer_.size() - size_ < count) buffer_.resize(size_ + std::max(size_, count));
-    return buffer_.data() + size_;
+    if (capacity_ - size_ < count) grow(count);
+    return buffer_ + size_;
+  }
+
+  void grow(std::size_t count) {
+    const std::size_t capacity = size_ + std::max({size_, count, first_size});
+    // Not a std::string, which would clear and copy: the memory of large blocks is moved by its pages.
+    void* const buffer = std::realloc(buffer_, capacity);
+    if (buffer == nullptr) throw std::bad_alloc();
+    buffer_ = static_cast<char*>(buffer);
+    capacity_ = capacity;
   }
 
   void put(std::uint8_t byte) {
@@ -117,8 +124,9 @@ class CompactWriter {
     size_ += static_cast<std::size_t>(at - start);
   }
 
-  std::string buffer_;
+  char* buffer_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
 };
 
 }  // namespace pt2wire

@@ -17,7 +17,7 @@
 
 namespace pt2wire {
 
-/// Decodes one document. `Storage` makes the containers (see view.h), `Reader` shows the bytes (see compact.h).
+/// Decodes one document. `Storage` makes the containers (see view.h and owned.h), `Reader` shows the bytes (see compact.h).
 ///
 /// Refused, each with path and offset: a known field or member with another wire type, a field twice, a required field
 /// missing, a union with no or two members, a list or map larger than the bytes left could hold, a key twice, nesting

@@ -27,9 +27,6 @@ namespace pt2wire {
 template <class Storage, class Writer>
 class Encoder {
  public:
-  /// Structs and unions that may lie inside each other, as in both Thrift runtimes.
-  static constexpr int max_depth = 64;
-
   explicit Encoder(Writer& writer) noexcept : writer_(writer) {}
 
   /// Writes a struct or union.

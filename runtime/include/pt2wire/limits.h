@@ -6,7 +6,7 @@
 namespace pt2wire {
 
 inline constexpr char over_budget[] =
-    "the document needs more memory than its size allows for; raise Limits::expansion if it is trusted";
+    "the document needs more memory than its size allows for; raise the limits if it is trusted";
 
 /// What a document may cost. Real programs need about as much memory as they have bytes.
 struct Limits {

@@ -44,8 +44,6 @@ inline apache::thrift::protocol::TType thrift_type(Wire wire) noexcept {
 template <class Protocol>
 class ThriftReader {
  public:
-  static constexpr int max_depth = 64;
-
   explicit ThriftReader(Protocol& protocol)
       : protocol_(protocol),
         memory_(dynamic_cast<apache::thrift::transport::TMemoryBuffer*>(protocol.getTransport().get())),
@@ -91,7 +89,7 @@ class ThriftReader {
   }
   /// Valid until the next call.
   std::string_view read_text() {
-    read_binary();
+    call([this] { return protocol_.readString(text_); });
     if (valid_utf8_prefix(text_) != text_.size()) fail("the text is not valid UTF-8");
     return text_;
   }
@@ -203,9 +201,9 @@ class ThriftWriter {
 ///     apache::thrift::protocol::TBinaryProtocol protocol(transport);
 ///     auto program = pt2wire::read_thrift<pt2wire::owned::ExportedProgram>(protocol);
 ///
-/// Refuses what `decode_owned` refuses, with two exceptions: numbers in a longer form than they need are read as Apache's
-/// library reads them, and in a stream, whose end is not in sight, sizes of lists are held only against `stream_memory`.
-/// Throws `Error` also for what the library throws.
+/// Refuses what `decode_owned` refuses, with two exceptions. Apache's library has read numbers in a form too long or too
+/// wide, and bools other than 1 and 2 in lists, before anyone sees them. And in a stream, whose end is not in sight, sizes
+/// of lists are held only against `stream_memory`. Throws `Error` also for what the library throws.
 template <class T, class Protocol>
 T read_thrift(Protocol& protocol, const ThriftOptions& options = {}) {
   detail::ThriftReader<Protocol> reader(protocol);

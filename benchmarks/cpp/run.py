@@ -1,4 +1,4 @@
-"""Decoding and encoding a program in C++: the generated header, Apache's code, and nlohmann with torch's types.
+"""Decoding and encoding in C++: the generated header, Apache's classes, and nlohmann with torch's types.
 
     python benchmarks/cpp/run.py [--rounds N] [--layers 12 48]
 

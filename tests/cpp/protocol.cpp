@@ -38,11 +38,12 @@ T read(const std::shared_ptr<TMemoryBuffer>& buffer, P& protocol) {
   return tree;
 }
 
-template <class P, class T>
+/// `Seen` is what the adapter is told of the protocol: its class, or only that it is one, which compiles once for all.
+template <class P, class Seen = TProtocol, class T>
 std::string written(const T& tree) {
   auto output = std::make_shared<TMemoryBuffer>();
   P protocol(output);
-  write_thrift(protocol, tree);
+  write_thrift(static_cast<Seen&>(protocol), tree);
   return output->getBufferAsString();
 }
 
@@ -51,7 +52,7 @@ std::string again(const T& tree) {
   const auto bytes = written<P>(tree);
   const auto buffer = buffer_of(bytes);
   P protocol(buffer);
-  const auto read_again = read<T>(buffer, protocol);
+  const auto read_again = read<T>(buffer, static_cast<TProtocol&>(protocol));
   if ((tree == tree) != (read_again == tree)) throw std::runtime_error("what was read again is not equal");
   if (encode_compact(read_again) != encode_compact(tree)) throw std::runtime_error("what was read again differs");
   return bytes;
@@ -62,26 +63,23 @@ std::string done(const std::string& what, const std::string& bytes) {
   using Tree = T<Owned>;
   const auto buffer = buffer_of(bytes);
   if (what == "compact") {
-    TCompactProtocolT<TMemoryBuffer> protocol(buffer);
-    return written<TCompactProtocolT<TMemoryBuffer>>(read<Tree>(buffer, protocol));
+    using Direct = TCompactProtocolT<TMemoryBuffer>;
+    Direct protocol(buffer);
+    return written<Direct, Direct>(read<Tree>(buffer, protocol));
   }
   if (what == "virtual") {
-    TCompactProtocol compact(buffer);
-    TProtocol& protocol = compact;
-    const auto tree = read<Tree>(buffer, protocol);
-    auto output = std::make_shared<TMemoryBuffer>();
-    TCompactProtocol writer(output);
-    write_thrift(static_cast<TProtocol&>(writer), tree);
-    return output->getBufferAsString();
+    TCompactProtocol protocol(buffer);
+    return written<TCompactProtocol>(read<Tree>(buffer, static_cast<TProtocol&>(protocol)));
   }
   if (what == "stream") {
     TCompactProtocol protocol(std::make_shared<TBufferedTransport>(buffer));
     ThriftOptions options;
     options.stream_memory = std::size_t{16} << 20;
-    return encode_compact(read_thrift<Tree>(protocol, options));
+    return encode_compact(read_thrift<Tree>(static_cast<TProtocol&>(protocol), options));
   }
-  if (what == "view") return written<TCompactProtocol>(*decode_compact<T<View>>(Bytes::borrow(bytes.data(), bytes.size())));
-  const auto tree = decode_owned<Tree>(Bytes::borrow(bytes.data(), bytes.size()));
+  const auto borrowed = Bytes::borrow(bytes.data(), bytes.size());
+  if (what == "view") return written<TCompactProtocol>(*decode_compact<T<View>>(borrowed));
+  const auto tree = decode_owned<Tree>(borrowed);
   if (what == "binary") return again<TBinaryProtocol>(tree);
   if (what == "json") return again<TJSONProtocol>(tree), encode_compact(tree);
   throw std::runtime_error("nothing is called " + what);

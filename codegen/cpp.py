@@ -36,7 +36,10 @@ _WORDS = """
 KEYWORDS = frozenset(_WORDS.split())
 #: Names that every union has for itself.
 _UNION_NAMES = frozenset(
-    {"Tag", "tag", "index", "unknown", "member_name", "visit", "variant", "get", "get_if", "find"}
+    {
+        *("Tag", "tag", "index", "unknown", "member_name", "visit", "variant"),
+        *("get", "get_if", "find", "emplace", "make", "set", "Variant"),
+    }
 )
 
 #: A union's member over this size (bytes, in View storage) is kept beside the union, which stays at 40 bytes.
@@ -59,6 +62,7 @@ _PRIMITIVES = {
     Primitive.I64: _Shape("std::int64_t", True, 8, 8, 1),
     Primitive.DOUBLE: _Shape("double", True, 8, 8, 8),
     Primitive.STRING: _Shape("String<S>", True, 16, 8, 1),
+    Primitive.BINARY: _Shape("Binary<S>", False, 16, 8, 1),
 }
 
 
@@ -99,6 +103,8 @@ class _Type:
     template: str
     keyword: str
     members: tuple[_Member, ...] = ()
+    written: tuple[_Member, ...] = ()
+    zipped: str = ""
     stored: str = ""
     min_size: int = 0
     values: tuple[_Value, ...] = ()
@@ -152,6 +158,8 @@ def _type(definition: TypeDef, shapes: dict[str, _Shape]) -> _Type:
         f"basic::{name}<S>",
         "class" if definition.kind is Kind.UNION else "struct",
         members=members,
+        written=tuple(sorted(members, key=lambda member: member.id)),
+        zipped=" &&\n           ".join(f"f(a.{m.name}, b.{m.name})" for m in members) or "true",
         stored=", ".join(member.stored for member in members),
         min_size=shapes[definition.name].min_size,
     )
@@ -203,7 +211,7 @@ def _member(
 
 def _initializer(field: Field) -> str:
     value = field.default.value if field.default else None
-    if value is None or value == ():
+    if value is None or value == () or field.type == PrimitiveType(Primitive.BINARY):
         return "" if field.optional or not isinstance(field.type, PrimitiveType | NamedType) else "{}"
     if isinstance(value, bool):
         return f" = {str(value).lower()}"
@@ -232,10 +240,6 @@ def _text(text: str) -> str:
 def _shape(type_: TypeRef, shapes: dict[str, _Shape]) -> _Shape:
     match type_:
         case PrimitiveType(primitive):
-            if primitive not in _PRIMITIVES:
-                raise NotImplementedError(
-                    f"the C++ target has no type for {primitive.value} yet; add it to _PRIMITIVES"
-                )
             return _PRIMITIVES[primitive]
         case NamedType(name):
             return shapes[name]

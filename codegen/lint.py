@@ -11,21 +11,14 @@ from .lint_names import items
 from .model import (
     Field,
     Kind,
-    ListType,
-    MapType,
-    Primitive,
-    PrimitiveType,
     Schema,
     TypeDef,
-    TypeRef,
 )
 from .order import by_value_cycles, named_types
 from .rules import LintRule, Report
 
 #: Ids of our own fields in PyTorch's structs start here; PyTorch's stay below.
 FIRST_OWN_ID = 1000
-#: What the C++ target cannot hold; a test fails once it can.
-_WITHOUT_CPP = frozenset({Primitive.BINARY})
 
 
 def lint(schema: Schema) -> list[Finding]:
@@ -156,27 +149,6 @@ def _field_order(schema: Schema) -> Iterator[Report]:
                     "Move it up, or give it a default: constructors take fields in order",
                 )
             defaulted = field.name if field.default is not None else defaulted
-
-
-def _without_cpp(schema: Schema) -> Iterator[Report]:
-    for definition, field in _fields(schema):
-        if any(primitive in _WITHOUT_CPP for primitive in _primitives(field.type)):
-            message = (
-                f"`{definition.name}.{field.name}` holds binary, for which the C++ target has no type yet"
-            )
-            yield Report(
-                field.position, message, "Keep the bytes in a record of the archive, and its name here"
-            )
-
-
-def _primitives(ref: TypeRef) -> Iterator[Primitive]:
-    match ref:
-        case PrimitiveType(primitive):
-            yield primitive
-        case ListType(item):
-            yield from _primitives(item)
-        case MapType(value):
-            yield from _primitives(value)
 
 
 def _doc_text(schema: Schema) -> Iterator[Report]:
@@ -316,13 +288,6 @@ RULES = (
         "each union member has a constructor of its own in Python",
         "members `text` and `as_text` in one union",
         names.short_names,
-    ),
-    LintRule(
-        "no-cpp-type",
-        Level.SOURCE,
-        "each type has a form in every language",
-        "`type: binary`, which C++ lacks yet",
-        _without_cpp,
     ),
     LintRule(
         "doc-text",

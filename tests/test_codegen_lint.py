@@ -242,12 +242,6 @@ PAIRS = [
         "`U.b` and `as_b` differ only in `as_`",
     ),
     pair(
-        "no-cpp-type",
-        field(f'{MARK}y: {{id: 20, type: "map<string, list<binary>>", doc: Y.}}'),
-        field('y: {id: 20, type: "map<string, list<string>>", doc: Y.}'),
-        "`A.y` holds binary, for which the C++ target has no type yet",
-    ),
-    pair(
         "doc-text",
         field(f'{MARK}y: {{id: 20, type: i64, doc: "A */ end."}}'),
         field('y: {id: 20, type: i64, doc: "A * / end."}'),

@@ -49,6 +49,24 @@ Wide:
     h: {id: 8, type: "map<string, Tree>", default: {}, doc: A map.}
     i: {id: 9, type: optional Leaf, default: null, doc: An optional struct.}
     j: {id: 40, type: optional double, default: null, doc: An optional double.}
+Blob:
+  kind: struct
+  since: "8.2"
+  doc: Bytes that are no text.
+  fields:
+    one: {id: 1, type: binary, doc: Required.}
+    many: {id: 2, type: list<binary>, doc: In a list.}
+    named: {id: 3, type: "map<string, binary>", doc: In a map.}
+    either: {id: 4, type: Either, doc: In a union.}
+    maybe: {id: 5, type: optional binary, default: null, doc: Optional.}
+    none: {id: 6, type: binary, default: "", doc: With its only default.}
+Either:
+  kind: union
+  since: "8.2"
+  doc: Bytes or text.
+  fields:
+    bytes: {id: 1, type: binary, doc: Bytes.}
+    text: {id: 2, type: string, doc: Text.}
 """
 
 _PROGRAM = r"""
@@ -63,6 +81,17 @@ int main() {
   std::printf("%s\n%zu %d\n", out.c_str(), sizeof(Tree), static_cast<int>(wide->f));
   const auto tree = decode_compact<Tree>(Bytes::own(std::string("\x16\x0a\x00", 3)));
   std::printf("%d %d\n", tree->tag() == Tree::Tag::tag_, static_cast<int>(tree->tag_()));
+  std::string data;
+  for (int c; (c = std::getchar()) != EOF;) data += static_cast<char>(c);
+  const auto blob = decode_compact<Blob>(Bytes::borrow(data.data(), data.size()));
+  out.clear();
+  dumping::dump(out, *blob);
+  auto copy = to_owned(*blob);
+  const bool same = encode_compact(*blob) == data && encode_compact(copy) == data;
+  std::printf("%s\n%d", out.c_str(), copy == *blob && same);
+  std::printf("%d\n", encode_compact(decode_owned<owned::Blob>(blob.bytes())) == data);
+  copy.none.push_back(1);
+  std::printf("%d\n", copy == *blob);
 }
 """
 
@@ -92,7 +121,16 @@ def test_defaults_and_names_of_a_schema_of_its_own(header: Path, compiler: str, 
         f'Wide{{a="x",b="{text}",c=-9223372036854775808,d=3fb999999999999a,e=true,'
         "f=-1:RED,g=[],h={},i=-,j=-,}"
     )
-    assert cpp.run([program]).decode() == f"{dump}\n24 -1\n1 5\n"
+    blob = (
+        'Blob{one="\\xff",many=["","\\x00",],named={"k":"\\xc3",},'
+        'either=Either.bytes("\\x80"),maybe=-,none="",}'
+    )
+    parts = (
+        *(b"\x18\1\xff", b"\x19\x28\0\1\0", b"\x1b\1\x88\1k\1\xc3"),
+        *(b"\x1c\x18\1\x80\0", b"\x28\0", b"\0"),
+    )
+    data = b"".join(parts)
+    assert cpp.run([program], data).decode() == f"{dump}\n24 -1\n1 5\n{blob}\n11\n0\n"
 
 
 def test_members_that_are_too_large_lie_beside_the_union(header: Path) -> None:

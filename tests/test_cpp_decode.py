@@ -42,7 +42,7 @@ PROGRAMS = (
 )
 
 
-def _case(tree: Any) -> tuple[str, bytes]:
+def case_of(tree: Any) -> tuple[str, bytes]:
     return type(tree).__name__, thrift_codec.encode(tree)
 
 
@@ -52,7 +52,7 @@ def _dump(tree: Any) -> bytes:
 
 
 @functools.cache
-def _program(name: str) -> types.ExportedProgram:
+def program(name: str) -> types.ExportedProgram:
     return export_program(MODELS[name].program())
 
 
@@ -65,29 +65,29 @@ def _assert_same(found: list[cpp.Outcome], expected: list[bytes], cases: list[tu
 @pytest.mark.parametrize("compiler", cpp.COMPILERS)
 def test_header_decodes_every_type_member_and_value(compiler: str) -> None:
     made = list(trees())
-    cases = [_case(tree) for tree in made]
+    cases = [case_of(tree) for tree in made]
     assert {name for name, _ in cases} == {t.name for t in cpp.schema().ordered if t.kind is not Kind.ENUM}
-    program = cpp.dumper(compiler) if compiler == "clang++" else cpp.dumper(compiler, "-O2")
-    _assert_same(cpp.answers(program, cases), [_dump(tree) for tree in made], cases)
+    dumper = cpp.dumper(compiler) if compiler == "clang++" else cpp.dumper(compiler, "-O2")
+    _assert_same(cpp.answers(dumper, cases), [_dump(tree) for tree in made], cases)
 
 
 def test_apache_cpp_decodes_and_encodes_every_type_member_and_value() -> None:
     made = list(trees())
-    cases = [_case(tree) for tree in made]
+    cases = [case_of(tree) for tree in made]
     expected = [thrift_codec.encode(with_sorted_maps(tree)) for tree in made]
     _assert_same(cpp.answers(cpp.apache(), cases), expected, cases)
 
 
 def test_header_decodes_real_programs() -> None:
-    cases = [_case(_program(name)) for name in PROGRAMS]
+    cases = [case_of(program(name)) for name in PROGRAMS]
     _assert_same(
-        cpp.answers(cpp.dumper("clang++"), cases), [_dump(_program(name)) for name in PROGRAMS], cases
+        cpp.answers(cpp.dumper("clang++"), cases), [_dump(program(name)) for name in PROGRAMS], cases
     )
-    assert max(len(_program(name).graph_module.graph.nodes) for name in PROGRAMS) > 100
+    assert max(len(program(name).graph_module.graph.nodes) for name in PROGRAMS) > 100
 
 
 def test_header_decodes_what_apache_cpp_writes() -> None:
-    cases = [_case(_program(name)) for name in PROGRAMS]
+    cases = [case_of(program(name)) for name in PROGRAMS]
     written = cpp.answers(cpp.apache(), cases)
     again = [(name, outcome.text) for (name, _), outcome in zip(cases, written, strict=True)]
     expected = []

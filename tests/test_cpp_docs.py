@@ -56,7 +56,7 @@ def test_every_block_of_the_page_runs_as_shown(tmp_path: Path) -> None:
 
 def test_the_sizes_that_the_page_names_are_those_of_the_header() -> None:
     text = PAGE.read_text()
-    arena = (ROOT / "runtime" / "include" / "pt2wire" / "document.h").read_text()
+    limits = (ROOT / "runtime" / "include" / "pt2wire" / "limits.h").read_text()
     assert "16 times its bytes, and 1 MiB" in text
-    assert "expansion = 16;" in arena
-    assert "allowance = 1 << 20;" in arena
+    assert "expansion = 16;" in limits
+    assert "allowance = 1 << 20;" in limits

@@ -450,7 +450,7 @@ def test_depth_limit_is_that_of_apache() -> None:
 
 
 def _colliding_keys(count: int) -> list[bytes]:
-    """Texts of 8 ASCII bytes whose hashes agree in the low 32 bits: the steps of pt2wire/view.h, inverted."""
+    """Texts of 8 ASCII bytes whose hashes agree in the low 32 bits: map_index.h, inverted."""
     first, second = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93
     undo_first, undo_second = np.uint64(pow(first, -1, 2**64)), np.uint64(pow(second, -1, 2**64))
 
@@ -476,7 +476,7 @@ def test_keys_made_to_collide_are_refused() -> None:
     assert accepted.ok
 
 
-def _mutations(seeds: list[tuple[str, bytes]], count: int) -> Iterator[tuple[str, bytes]]:
+def mutations(seeds: list[tuple[str, bytes]], count: int) -> Iterator[tuple[str, bytes]]:
     chance = random.Random(20)
     for _ in range(count):
         name, data = chance.choice(seeds)
@@ -504,7 +504,7 @@ def test_mutated_bytes_give_an_error_or_the_tree_that_python_reads() -> None:
     seeds = [
         (type(tree).__name__, data) for tree in made if 20 < len(data := thrift_codec.encode(tree)) < 2000
     ]
-    cases = list(_mutations(seeds, 6000))
+    cases = list(mutations(seeds, 6000))
     outcomes = cpp.answers(cpp.dumper("clang++"), cases)
     read = 0
     for outcome, (name, data) in zip(outcomes, cases, strict=True):

@@ -1,4 +1,4 @@
-// Times the decoders, taking turns in every round, and counts what one run of each takes of the heap. Arguments: rounds,
+// Times the decoders and encoders, taking turns in every round, and counts what one run of each takes of the heap. Arguments: rounds,
 // a program as Thrift compact, the same as JSON. One line a decoder: name, milliseconds, peak bytes, allocations, nodes.
 #include <malloc.h>
 
@@ -62,8 +62,14 @@ int main(int argc, char** argv) {
   };
   Decoder decoders[] = {
       {"view", decode_view, compact, {}},
+      {"owned", decode_owned, compact, {}},
+      {"adapter", decode_adapter, compact, {}},
       {"apache", decode_apache, compact, {}},
       {"nlohmann", decode_nlohmann, json, {}},
+      {"encode-view", encode_view, compact, {}},
+      {"encode-owned", encode_owned, compact, {}},
+      {"encode-adapter", encode_adapter, compact, {}},
+      {"encode-apache", encode_apache, compact, {}},
   };
   for (int round = 0; round != rounds; ++round) {
     for (Decoder& decoder : decoders) {

@@ -42,6 +42,10 @@ inline void dump(std::string& out, std::string_view value) {
   out += '"';
 }
 
+inline void dump(std::string& out, const Span<std::uint8_t>& value) {
+  dump(out, std::string_view(reinterpret_cast<const char*>(value.data()), value.size()));
+}
+
 inline void dump(std::string& out, const Unknown& value) { out += std::to_string(value.id); }
 
 template <class T>

@@ -9,8 +9,13 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "pt2wire/document.h"
+#include "pt2wire/editing.h"
+#include "pt2wire/encoder.h"
+#include "pt2wire/equality.h"
+#include "pt2wire/owned.h"
 #include "pt2wire/traits.h"
 #include "pt2wire/union.h"
 #include "pt2wire/view.h"
@@ -299,6 +304,8 @@ namespace basic {
 
 template <class S>
 using String = typename S::String;
+template <class S>
+using Binary = typename S::Binary;
 template <class S, class T>
 using List = typename S::template List<T>;
 template <class S, class T>
@@ -442,6 +449,24 @@ class SymExprHint : public Union<SymExprHint<S>, std::int64_t, bool, double> {
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymExprHint::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymExprHint make(detail::MemberValue<typename SymExprHint::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymExprHint made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// Value of an integer expression.
@@ -479,6 +504,24 @@ class SymInt : public Union<SymInt<S>, Indirect<S, SymExpr<S>>, std::int64_t> {
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymInt::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymInt make(detail::MemberValue<typename SymInt::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymInt made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// A symbolic integer.
@@ -504,6 +547,24 @@ class SymFloat : public Union<SymFloat<S>, Indirect<S, SymExpr<S>>, double> {
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymFloat::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymFloat make(detail::MemberValue<typename SymFloat::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymFloat made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// A symbolic number.
@@ -528,6 +589,24 @@ class SymBool : public Union<SymBool<S>, Indirect<S, SymExpr<S>>, bool> {
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymBool::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymBool make(detail::MemberValue<typename SymBool::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymBool made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -574,6 +653,24 @@ class SymIntArgument : public Union<SymIntArgument<S>, String<S>, std::int64_t> 
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymIntArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymIntArgument make(detail::MemberValue<typename SymIntArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymIntArgument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// Name of the value in `Graph.sym_int_values`.
@@ -599,6 +696,24 @@ class SymFloatArgument : public Union<SymFloatArgument<S>, String<S>, double> {
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymFloatArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymFloatArgument make(detail::MemberValue<typename SymFloatArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymFloatArgument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// Name of the value in `Graph.sym_float_values`.
@@ -623,6 +738,24 @@ class SymBoolArgument : public Union<SymBoolArgument<S>, String<S>, bool> {
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename SymBoolArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static SymBoolArgument make(detail::MemberValue<typename SymBoolArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    SymBoolArgument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -662,6 +795,24 @@ class OptionalTensorArgument : public Union<OptionalTensorArgument<S>, TensorArg
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename OptionalTensorArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static OptionalTensorArgument make(detail::MemberValue<typename OptionalTensorArgument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    OptionalTensorArgument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -708,6 +859,24 @@ class ConstantValue : public Union<ConstantValue<S>, bool, std::int64_t, double,
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename ConstantValue::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static ConstantValue make(detail::MemberValue<typename ConstantValue::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    ConstantValue made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -1050,6 +1219,24 @@ class Argument : public Union<Argument<S>, bool, TensorArgument<S>, List<S, Tens
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename Argument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static Argument make(detail::MemberValue<typename Argument::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    Argument made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// None; the flag itself is always true.
@@ -1157,6 +1344,24 @@ class InputSpec : public Union<InputSpec<S>, Indirect<S, UserInputSpec<S>>, Inpu
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
   }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename InputSpec::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static InputSpec make(detail::MemberValue<typename InputSpec::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    InputSpec made;
+    made.template emplace<Member>(std::move(value));
+    return made;
+  }
 
   // The value of each member; an Error if another one is set.
   /// The caller.
@@ -1204,6 +1409,24 @@ class OutputSpec : public Union<OutputSpec<S>, Indirect<S, UserOutputSpec<S>>, L
   template <Tag Member>
   const auto* get_if() const noexcept {
     return this->template find<static_cast<std::size_t>(Member)>();
+  }
+  template <Tag Member>
+  auto* get_if() noexcept {
+    return this->template find<static_cast<std::size_t>(Member)>();
+  }
+
+  /// Sets a member, in a tree that owns what it holds: `x.emplace<Tag::NAME>(value)`. Gives a reference to the value.
+  template <Tag Member>
+  auto& emplace(detail::MemberValue<typename OutputSpec::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    return this->template set<static_cast<std::size_t>(Member)>(std::move(value));
+  }
+
+  /// A union with a member set.
+  template <Tag Member>
+  static OutputSpec make(detail::MemberValue<typename OutputSpec::Variant, static_cast<std::size_t>(Member)> value = {}) {
+    OutputSpec made;
+    made.template emplace<Member>(std::move(value));
+    return made;
   }
 
   // The value of each member; an Error if another one is set.
@@ -1314,10 +1537,230 @@ struct ExternKernelNodes {
   List<S, ExternKernelNode<S>> nodes;
 };
 
+// Trees are equal if all their values are, as C++ has it for doubles: NaN equals nothing. The order of a map's entries
+// does not count.
+template <class S, class R>
+bool operator==(const Device<S>& a, const Device<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const Device<S>& a, const Device<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SymExprHint<S>& a, const SymExprHint<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SymExprHint<S>& a, const SymExprHint<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SymExpr<S>& a, const SymExpr<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SymExpr<S>& a, const SymExpr<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SymInt<S>& a, const SymInt<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SymInt<S>& a, const SymInt<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SymFloat<S>& a, const SymFloat<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SymFloat<S>& a, const SymFloat<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SymBool<S>& a, const SymBool<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SymBool<S>& a, const SymBool<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const TensorMeta<S>& a, const TensorMeta<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const TensorMeta<S>& a, const TensorMeta<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SymIntArgument<S>& a, const SymIntArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SymIntArgument<S>& a, const SymIntArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SymFloatArgument<S>& a, const SymFloatArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SymFloatArgument<S>& a, const SymFloatArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SymBoolArgument<S>& a, const SymBoolArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SymBoolArgument<S>& a, const SymBoolArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const TensorArgument<S>& a, const TensorArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const TensorArgument<S>& a, const TensorArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const TokenArgument<S>& a, const TokenArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const TokenArgument<S>& a, const TokenArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const OptionalTensorArgument<S>& a, const OptionalTensorArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const OptionalTensorArgument<S>& a, const OptionalTensorArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const CustomObjArgument<S>& a, const CustomObjArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const CustomObjArgument<S>& a, const CustomObjArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ComplexValue<S>& a, const ComplexValue<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ComplexValue<S>& a, const ComplexValue<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ConstantValue<S>& a, const ConstantValue<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ConstantValue<S>& a, const ConstantValue<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const InputToConstantInputSpec<S>& a, const InputToConstantInputSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const InputToConstantInputSpec<S>& a, const InputToConstantInputSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const InputToParameterSpec<S>& a, const InputToParameterSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const InputToParameterSpec<S>& a, const InputToParameterSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const InputToBufferSpec<S>& a, const InputToBufferSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const InputToBufferSpec<S>& a, const InputToBufferSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const InputToTensorConstantSpec<S>& a, const InputToTensorConstantSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const InputToTensorConstantSpec<S>& a, const InputToTensorConstantSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const InputToCustomObjSpec<S>& a, const InputToCustomObjSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const InputToCustomObjSpec<S>& a, const InputToCustomObjSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const InputTokenSpec<S>& a, const InputTokenSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const InputTokenSpec<S>& a, const InputTokenSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const LossOutputSpec<S>& a, const LossOutputSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const LossOutputSpec<S>& a, const LossOutputSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const BufferMutationSpec<S>& a, const BufferMutationSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const BufferMutationSpec<S>& a, const BufferMutationSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ParameterMutationSpec<S>& a, const ParameterMutationSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ParameterMutationSpec<S>& a, const ParameterMutationSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const GradientToParameterSpec<S>& a, const GradientToParameterSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const GradientToParameterSpec<S>& a, const GradientToParameterSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const GradientToUserInputSpec<S>& a, const GradientToUserInputSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const GradientToUserInputSpec<S>& a, const GradientToUserInputSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const UserInputMutationSpec<S>& a, const UserInputMutationSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const UserInputMutationSpec<S>& a, const UserInputMutationSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const OutputTokenSpec<S>& a, const OutputTokenSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const OutputTokenSpec<S>& a, const OutputTokenSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const RangeConstraint<S>& a, const RangeConstraint<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const RangeConstraint<S>& a, const RangeConstraint<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const NamedTupleDef<S>& a, const NamedTupleDef<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const NamedTupleDef<S>& a, const NamedTupleDef<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const SchemaVersion<S>& a, const SchemaVersion<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const SchemaVersion<S>& a, const SchemaVersion<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const Writer<S>& a, const Writer<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const Writer<S>& a, const Writer<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const PayloadMeta<S>& a, const PayloadMeta<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const PayloadMeta<S>& a, const PayloadMeta<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const PayloadConfig<S>& a, const PayloadConfig<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const PayloadConfig<S>& a, const PayloadConfig<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const AOTInductorModelPickleData<S>& a, const AOTInductorModelPickleData<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const AOTInductorModelPickleData<S>& a, const AOTInductorModelPickleData<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const IndexEntry<S>& a, const IndexEntry<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const IndexEntry<S>& a, const IndexEntry<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ArchiveIndex<S>& a, const ArchiveIndex<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ArchiveIndex<S>& a, const ArchiveIndex<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const Node<S>& a, const Node<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const Node<S>& a, const Node<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const Graph<S>& a, const Graph<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const Graph<S>& a, const Graph<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const GraphArgument<S>& a, const GraphArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const GraphArgument<S>& a, const GraphArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const Argument<S>& a, const Argument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const Argument<S>& a, const Argument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const NamedArgument<S>& a, const NamedArgument<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const NamedArgument<S>& a, const NamedArgument<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const UserInputSpec<S>& a, const UserInputSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const UserInputSpec<S>& a, const UserInputSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const InputSpec<S>& a, const InputSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const InputSpec<S>& a, const InputSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const UserOutputSpec<S>& a, const UserOutputSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const UserOutputSpec<S>& a, const UserOutputSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const OutputSpec<S>& a, const OutputSpec<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const OutputSpec<S>& a, const OutputSpec<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const GraphSignature<S>& a, const GraphSignature<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const GraphSignature<S>& a, const GraphSignature<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ModuleCallSignature<S>& a, const ModuleCallSignature<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ModuleCallSignature<S>& a, const ModuleCallSignature<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ModuleCallEntry<S>& a, const ModuleCallEntry<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ModuleCallEntry<S>& a, const ModuleCallEntry<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const GraphModule<S>& a, const GraphModule<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const GraphModule<S>& a, const GraphModule<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ExportedProgram<S>& a, const ExportedProgram<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ExportedProgram<S>& a, const ExportedProgram<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ExternKernelNode<S>& a, const ExternKernelNode<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ExternKernelNode<S>& a, const ExternKernelNode<R>& b) { return !detail::equal(a, b); }
+template <class S, class R>
+bool operator==(const ExternKernelNodes<S>& a, const ExternKernelNodes<R>& b) { return detail::equal(a, b); }
+template <class S, class R>
+bool operator!=(const ExternKernelNodes<S>& a, const ExternKernelNodes<R>& b) { return !detail::equal(a, b); }
+
 }  // namespace basic
 
 template <class S>
 struct Traits<basic::Device<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "Device";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
@@ -1340,10 +1783,17 @@ struct Traits<basic::Device<S>> {
     f(object.type, std::integral_constant<std::size_t, 0>());
     f(object.index, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.type, b.type) &&
+           f(a.index, b.index);
+  }
 };
 
 template <class S>
 struct Traits<basic::SymExprHint<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SymExprHint";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1366,6 +1816,7 @@ struct Traits<basic::SymExprHint<S>> {
 
 template <class S>
 struct Traits<basic::SymExpr<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SymExpr";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
@@ -1388,10 +1839,17 @@ struct Traits<basic::SymExpr<S>> {
     f(object.expr_str, std::integral_constant<std::size_t, 0>());
     f(object.hint, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.expr_str, b.expr_str) &&
+           f(a.hint, b.hint);
+  }
 };
 
 template <class S>
 struct Traits<basic::SymInt<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SymInt";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1412,6 +1870,7 @@ struct Traits<basic::SymInt<S>> {
 
 template <class S>
 struct Traits<basic::SymFloat<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SymFloat";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1432,6 +1891,7 @@ struct Traits<basic::SymFloat<S>> {
 
 template <class S>
 struct Traits<basic::SymBool<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SymBool";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1452,6 +1912,7 @@ struct Traits<basic::SymBool<S>> {
 
 template <class S>
 struct Traits<basic::TensorMeta<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "TensorMeta";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
@@ -1489,10 +1950,22 @@ struct Traits<basic::TensorMeta<S>> {
     f(object.storage_offset, std::integral_constant<std::size_t, 5>());
     f(object.layout, std::integral_constant<std::size_t, 6>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.dtype, b.dtype) &&
+           f(a.sizes, b.sizes) &&
+           f(a.requires_grad, b.requires_grad) &&
+           f(a.device, b.device) &&
+           f(a.strides, b.strides) &&
+           f(a.storage_offset, b.storage_offset) &&
+           f(a.layout, b.layout);
+  }
 };
 
 template <class S>
 struct Traits<basic::SymIntArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SymIntArgument";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1513,6 +1986,7 @@ struct Traits<basic::SymIntArgument<S>> {
 
 template <class S>
 struct Traits<basic::SymFloatArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SymFloatArgument";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1533,6 +2007,7 @@ struct Traits<basic::SymFloatArgument<S>> {
 
 template <class S>
 struct Traits<basic::SymBoolArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SymBoolArgument";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1553,6 +2028,7 @@ struct Traits<basic::SymBoolArgument<S>> {
 
 template <class S>
 struct Traits<basic::TensorArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "TensorArgument";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
@@ -1572,10 +2048,16 @@ struct Traits<basic::TensorArgument<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.name, b.name);
+  }
 };
 
 template <class S>
 struct Traits<basic::TokenArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "TokenArgument";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
@@ -1595,10 +2077,16 @@ struct Traits<basic::TokenArgument<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.name, b.name);
+  }
 };
 
 template <class S>
 struct Traits<basic::OptionalTensorArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "OptionalTensorArgument";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1619,6 +2107,7 @@ struct Traits<basic::OptionalTensorArgument<S>> {
 
 template <class S>
 struct Traits<basic::CustomObjArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "CustomObjArgument";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
@@ -1641,10 +2130,17 @@ struct Traits<basic::CustomObjArgument<S>> {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.class_fqn, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.name, b.name) &&
+           f(a.class_fqn, b.class_fqn);
+  }
 };
 
 template <class S>
 struct Traits<basic::ComplexValue<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ComplexValue";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 19;
@@ -1667,10 +2163,17 @@ struct Traits<basic::ComplexValue<S>> {
     f(object.real, std::integral_constant<std::size_t, 0>());
     f(object.imag, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.real, b.real) &&
+           f(a.imag, b.imag);
+  }
 };
 
 template <class S>
 struct Traits<basic::ConstantValue<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ConstantValue";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -1697,6 +2200,7 @@ struct Traits<basic::ConstantValue<S>> {
 
 template <class S>
 struct Traits<basic::InputToConstantInputSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "InputToConstantInputSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
@@ -1719,10 +2223,17 @@ struct Traits<basic::InputToConstantInputSpec<S>> {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.value, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.name, b.name) &&
+           f(a.value, b.value);
+  }
 };
 
 template <class S>
 struct Traits<basic::InputToParameterSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "InputToParameterSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -1745,10 +2256,17 @@ struct Traits<basic::InputToParameterSpec<S>> {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.parameter_name, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.parameter_name, b.parameter_name);
+  }
 };
 
 template <class S>
 struct Traits<basic::InputToBufferSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "InputToBufferSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 8;
@@ -1774,10 +2292,18 @@ struct Traits<basic::InputToBufferSpec<S>> {
     f(object.buffer_name, std::integral_constant<std::size_t, 1>());
     f(object.persistent, std::integral_constant<std::size_t, 2>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.buffer_name, b.buffer_name) &&
+           f(a.persistent, b.persistent);
+  }
 };
 
 template <class S>
 struct Traits<basic::InputToTensorConstantSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "InputToTensorConstantSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -1800,10 +2326,17 @@ struct Traits<basic::InputToTensorConstantSpec<S>> {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.tensor_constant_name, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.tensor_constant_name, b.tensor_constant_name);
+  }
 };
 
 template <class S>
 struct Traits<basic::InputToCustomObjSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "InputToCustomObjSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
@@ -1826,10 +2359,17 @@ struct Traits<basic::InputToCustomObjSpec<S>> {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.custom_obj_name, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.custom_obj_name, b.custom_obj_name);
+  }
 };
 
 template <class S>
 struct Traits<basic::InputTokenSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "InputTokenSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
@@ -1849,10 +2389,16 @@ struct Traits<basic::InputTokenSpec<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg);
+  }
 };
 
 template <class S>
 struct Traits<basic::LossOutputSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "LossOutputSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
@@ -1872,10 +2418,16 @@ struct Traits<basic::LossOutputSpec<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg);
+  }
 };
 
 template <class S>
 struct Traits<basic::BufferMutationSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "BufferMutationSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -1898,10 +2450,17 @@ struct Traits<basic::BufferMutationSpec<S>> {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.buffer_name, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.buffer_name, b.buffer_name);
+  }
 };
 
 template <class S>
 struct Traits<basic::ParameterMutationSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ParameterMutationSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -1924,10 +2483,17 @@ struct Traits<basic::ParameterMutationSpec<S>> {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.parameter_name, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.parameter_name, b.parameter_name);
+  }
 };
 
 template <class S>
 struct Traits<basic::GradientToParameterSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "GradientToParameterSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -1950,10 +2516,17 @@ struct Traits<basic::GradientToParameterSpec<S>> {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.parameter_name, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.parameter_name, b.parameter_name);
+  }
 };
 
 template <class S>
 struct Traits<basic::GradientToUserInputSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "GradientToUserInputSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -1976,10 +2549,17 @@ struct Traits<basic::GradientToUserInputSpec<S>> {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.user_input_name, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.user_input_name, b.user_input_name);
+  }
 };
 
 template <class S>
 struct Traits<basic::UserInputMutationSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "UserInputMutationSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -2002,10 +2582,17 @@ struct Traits<basic::UserInputMutationSpec<S>> {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.user_input_name, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg) &&
+           f(a.user_input_name, b.user_input_name);
+  }
 };
 
 template <class S>
 struct Traits<basic::OutputTokenSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "OutputTokenSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
@@ -2025,10 +2612,16 @@ struct Traits<basic::OutputTokenSpec<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg);
+  }
 };
 
 template <class S>
 struct Traits<basic::RangeConstraint<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "RangeConstraint";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 1;
@@ -2051,10 +2644,17 @@ struct Traits<basic::RangeConstraint<S>> {
     f(object.min_val, std::integral_constant<std::size_t, 0>());
     f(object.max_val, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.min_val, b.min_val) &&
+           f(a.max_val, b.max_val);
+  }
 };
 
 template <class S>
 struct Traits<basic::NamedTupleDef<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "NamedTupleDef";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
@@ -2074,10 +2674,16 @@ struct Traits<basic::NamedTupleDef<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.field_names, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.field_names, b.field_names);
+  }
 };
 
 template <class S>
 struct Traits<basic::SchemaVersion<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "SchemaVersion";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
@@ -2100,10 +2706,17 @@ struct Traits<basic::SchemaVersion<S>> {
     f(object.major, std::integral_constant<std::size_t, 0>());
     f(object.minor, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.major, b.major) &&
+           f(a.minor, b.minor);
+  }
 };
 
 template <class S>
 struct Traits<basic::Writer<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "Writer";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -2129,10 +2742,18 @@ struct Traits<basic::Writer<S>> {
     f(object.version, std::integral_constant<std::size_t, 1>());
     f(object.revision, std::integral_constant<std::size_t, 2>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.name, b.name) &&
+           f(a.version, b.version) &&
+           f(a.revision, b.revision);
+  }
 };
 
 template <class S>
 struct Traits<basic::PayloadMeta<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "PayloadMeta";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
@@ -2167,10 +2788,21 @@ struct Traits<basic::PayloadMeta<S>> {
     f(object.alias_of, std::integral_constant<std::size_t, 4>());
     f(object.absent, std::integral_constant<std::size_t, 5>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.path_name, b.path_name) &&
+           f(a.is_param, b.is_param) &&
+           f(a.use_pickle, b.use_pickle) &&
+           f(a.tensor_meta, b.tensor_meta) &&
+           f(a.alias_of, b.alias_of) &&
+           f(a.absent, b.absent);
+  }
 };
 
 template <class S>
 struct Traits<basic::PayloadConfig<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "PayloadConfig";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
@@ -2190,10 +2822,16 @@ struct Traits<basic::PayloadConfig<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.config, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.config, b.config);
+  }
 };
 
 template <class S>
 struct Traits<basic::AOTInductorModelPickleData<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "AOTInductorModelPickleData";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
@@ -2228,10 +2866,21 @@ struct Traits<basic::AOTInductorModelPickleData<S>> {
     f(object.floating_point_output_dtype, std::integral_constant<std::size_t, 4>());
     f(object.aot_inductor_model_is_cpu, std::integral_constant<std::size_t, 5>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.library_basename, b.library_basename) &&
+           f(a.input_names, b.input_names) &&
+           f(a.output_names, b.output_names) &&
+           f(a.floating_point_input_dtype, b.floating_point_input_dtype) &&
+           f(a.floating_point_output_dtype, b.floating_point_output_dtype) &&
+           f(a.aot_inductor_model_is_cpu, b.aot_inductor_model_is_cpu);
+  }
 };
 
 template <class S>
 struct Traits<basic::IndexEntry<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "IndexEntry";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
@@ -2266,10 +2915,21 @@ struct Traits<basic::IndexEntry<S>> {
     f(object.size, std::integral_constant<std::size_t, 4>());
     f(object.sha256, std::integral_constant<std::size_t, 5>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.program, b.program) &&
+           f(a.form, b.form) &&
+           f(a.record, b.record) &&
+           f(a.crc32, b.crc32) &&
+           f(a.size, b.size) &&
+           f(a.sha256, b.sha256);
+  }
 };
 
 template <class S>
 struct Traits<basic::ArchiveIndex<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ArchiveIndex";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 11;
@@ -2292,10 +2952,17 @@ struct Traits<basic::ArchiveIndex<S>> {
     f(object.writer, std::integral_constant<std::size_t, 0>());
     f(object.entries, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.writer, b.writer) &&
+           f(a.entries, b.entries);
+  }
 };
 
 template <class S>
 struct Traits<basic::Node<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "Node";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
@@ -2330,10 +2997,21 @@ struct Traits<basic::Node<S>> {
     f(object.is_hop_single_tensor_return, std::integral_constant<std::size_t, 4>());
     f(object.name, std::integral_constant<std::size_t, 5>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.target, b.target) &&
+           f(a.inputs, b.inputs) &&
+           f(a.outputs, b.outputs) &&
+           f(a.metadata, b.metadata) &&
+           f(a.is_hop_single_tensor_return, b.is_hop_single_tensor_return) &&
+           f(a.name, b.name);
+  }
 };
 
 template <class S>
 struct Traits<basic::Graph<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "Graph";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
@@ -2377,10 +3055,24 @@ struct Traits<basic::Graph<S>> {
     f(object.custom_obj_values, std::integral_constant<std::size_t, 7>());
     f(object.sym_float_values, std::integral_constant<std::size_t, 8>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.inputs, b.inputs) &&
+           f(a.outputs, b.outputs) &&
+           f(a.nodes, b.nodes) &&
+           f(a.tensor_values, b.tensor_values) &&
+           f(a.sym_int_values, b.sym_int_values) &&
+           f(a.sym_bool_values, b.sym_bool_values) &&
+           f(a.is_single_tensor_return, b.is_single_tensor_return) &&
+           f(a.custom_obj_values, b.custom_obj_values) &&
+           f(a.sym_float_values, b.sym_float_values);
+  }
 };
 
 template <class S>
 struct Traits<basic::GraphArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "GraphArgument";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
@@ -2403,10 +3095,17 @@ struct Traits<basic::GraphArgument<S>> {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.graph, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.name, b.name) &&
+           f(a.graph, b.graph);
+  }
 };
 
 template <class S>
 struct Traits<basic::Argument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "Argument";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -2485,6 +3184,7 @@ struct Traits<basic::Argument<S>> {
 
 template <class S>
 struct Traits<basic::NamedArgument<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "NamedArgument";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
@@ -2510,10 +3210,18 @@ struct Traits<basic::NamedArgument<S>> {
     f(object.arg, std::integral_constant<std::size_t, 1>());
     f(object.kind, std::integral_constant<std::size_t, 2>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.name, b.name) &&
+           f(a.arg, b.arg) &&
+           f(a.kind, b.kind);
+  }
 };
 
 template <class S>
 struct Traits<basic::UserInputSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "UserInputSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
@@ -2533,10 +3241,16 @@ struct Traits<basic::UserInputSpec<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg);
+  }
 };
 
 template <class S>
 struct Traits<basic::InputSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "InputSpec";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -2567,6 +3281,7 @@ struct Traits<basic::InputSpec<S>> {
 
 template <class S>
 struct Traits<basic::UserOutputSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "UserOutputSpec";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
@@ -2586,10 +3301,16 @@ struct Traits<basic::UserOutputSpec<S>> {
   static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.arg, b.arg);
+  }
 };
 
 template <class S>
 struct Traits<basic::OutputSpec<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "OutputSpec";
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
@@ -2622,6 +3343,7 @@ struct Traits<basic::OutputSpec<S>> {
 
 template <class S>
 struct Traits<basic::GraphSignature<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "GraphSignature";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
@@ -2644,10 +3366,17 @@ struct Traits<basic::GraphSignature<S>> {
     f(object.input_specs, std::integral_constant<std::size_t, 0>());
     f(object.output_specs, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.input_specs, b.input_specs) &&
+           f(a.output_specs, b.output_specs);
+  }
 };
 
 template <class S>
 struct Traits<basic::ModuleCallSignature<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ModuleCallSignature";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
@@ -2679,10 +3408,20 @@ struct Traits<basic::ModuleCallSignature<S>> {
     f(object.out_spec, std::integral_constant<std::size_t, 3>());
     f(object.forward_arg_names, std::integral_constant<std::size_t, 4>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.inputs, b.inputs) &&
+           f(a.outputs, b.outputs) &&
+           f(a.in_spec, b.in_spec) &&
+           f(a.out_spec, b.out_spec) &&
+           f(a.forward_arg_names, b.forward_arg_names);
+  }
 };
 
 template <class S>
 struct Traits<basic::ModuleCallEntry<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ModuleCallEntry";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
@@ -2705,10 +3444,17 @@ struct Traits<basic::ModuleCallEntry<S>> {
     f(object.fqn, std::integral_constant<std::size_t, 0>());
     f(object.signature, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.fqn, b.fqn) &&
+           f(a.signature, b.signature);
+  }
 };
 
 template <class S>
 struct Traits<basic::GraphModule<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "GraphModule";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 23;
@@ -2735,15 +3481,25 @@ struct Traits<basic::GraphModule<S>> {
   template <class Object, class F>
   static void each_field(Object& object, F&& f) {
     f(object.graph, std::integral_constant<std::size_t, 0>());
+    f(object.metadata, std::integral_constant<std::size_t, 3>());
     f(object.signature, std::integral_constant<std::size_t, 1>());
     f(object.module_call_graph, std::integral_constant<std::size_t, 2>());
-    f(object.metadata, std::integral_constant<std::size_t, 3>());
     f(object.treespec_namedtuple_fields, std::integral_constant<std::size_t, 4>());
+  }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.graph, b.graph) &&
+           f(a.signature, b.signature) &&
+           f(a.module_call_graph, b.module_call_graph) &&
+           f(a.metadata, b.metadata) &&
+           f(a.treespec_namedtuple_fields, b.treespec_namedtuple_fields);
   }
 };
 
 template <class S>
 struct Traits<basic::ExportedProgram<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ExportedProgram";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 35;
@@ -2784,10 +3540,23 @@ struct Traits<basic::ExportedProgram<S>> {
     f(object.guards_code, std::integral_constant<std::size_t, 6>());
     f(object.writer, std::integral_constant<std::size_t, 7>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.graph_module, b.graph_module) &&
+           f(a.opset_version, b.opset_version) &&
+           f(a.range_constraints, b.range_constraints) &&
+           f(a.schema_version, b.schema_version) &&
+           f(a.verifiers, b.verifiers) &&
+           f(a.torch_version, b.torch_version) &&
+           f(a.guards_code, b.guards_code) &&
+           f(a.writer, b.writer);
+  }
 };
 
 template <class S>
 struct Traits<basic::ExternKernelNode<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ExternKernelNode";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
@@ -2810,10 +3579,17 @@ struct Traits<basic::ExternKernelNode<S>> {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.node, std::integral_constant<std::size_t, 1>());
   }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.name, b.name) &&
+           f(a.node, b.node);
+  }
 };
 
 template <class S>
 struct Traits<basic::ExternKernelNodes<S>> {
+  using Storage = S;
   static constexpr std::string_view name = "ExternKernelNodes";
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
@@ -2832,6 +3608,11 @@ struct Traits<basic::ExternKernelNodes<S>> {
   template <class Object, class F>
   static void each_field(Object& object, F&& f) {
     f(object.nodes, std::integral_constant<std::size_t, 0>());
+  }
+
+  template <class A, class B, class F>
+  static bool zip_fields(A& a, B& b, F&& f) {
+    return f(a.nodes, b.nodes);
   }
 };
 
@@ -2890,5 +3671,65 @@ using GraphModule = basic::GraphModule<View>;
 using ExportedProgram = basic::ExportedProgram<View>;
 using ExternKernelNode = basic::ExternKernelNode<View>;
 using ExternKernelNodes = basic::ExternKernelNodes<View>;
+
+/// With Owned storage: trees that are built, edited and written. `decode_owned` and `to_owned` make them.
+namespace owned {
+
+using Device = basic::Device<Owned>;
+using SymExprHint = basic::SymExprHint<Owned>;
+using SymExpr = basic::SymExpr<Owned>;
+using SymInt = basic::SymInt<Owned>;
+using SymFloat = basic::SymFloat<Owned>;
+using SymBool = basic::SymBool<Owned>;
+using TensorMeta = basic::TensorMeta<Owned>;
+using SymIntArgument = basic::SymIntArgument<Owned>;
+using SymFloatArgument = basic::SymFloatArgument<Owned>;
+using SymBoolArgument = basic::SymBoolArgument<Owned>;
+using TensorArgument = basic::TensorArgument<Owned>;
+using TokenArgument = basic::TokenArgument<Owned>;
+using OptionalTensorArgument = basic::OptionalTensorArgument<Owned>;
+using CustomObjArgument = basic::CustomObjArgument<Owned>;
+using ComplexValue = basic::ComplexValue<Owned>;
+using ConstantValue = basic::ConstantValue<Owned>;
+using InputToConstantInputSpec = basic::InputToConstantInputSpec<Owned>;
+using InputToParameterSpec = basic::InputToParameterSpec<Owned>;
+using InputToBufferSpec = basic::InputToBufferSpec<Owned>;
+using InputToTensorConstantSpec = basic::InputToTensorConstantSpec<Owned>;
+using InputToCustomObjSpec = basic::InputToCustomObjSpec<Owned>;
+using InputTokenSpec = basic::InputTokenSpec<Owned>;
+using LossOutputSpec = basic::LossOutputSpec<Owned>;
+using BufferMutationSpec = basic::BufferMutationSpec<Owned>;
+using ParameterMutationSpec = basic::ParameterMutationSpec<Owned>;
+using GradientToParameterSpec = basic::GradientToParameterSpec<Owned>;
+using GradientToUserInputSpec = basic::GradientToUserInputSpec<Owned>;
+using UserInputMutationSpec = basic::UserInputMutationSpec<Owned>;
+using OutputTokenSpec = basic::OutputTokenSpec<Owned>;
+using RangeConstraint = basic::RangeConstraint<Owned>;
+using NamedTupleDef = basic::NamedTupleDef<Owned>;
+using SchemaVersion = basic::SchemaVersion<Owned>;
+using Writer = basic::Writer<Owned>;
+using PayloadMeta = basic::PayloadMeta<Owned>;
+using PayloadConfig = basic::PayloadConfig<Owned>;
+using AOTInductorModelPickleData = basic::AOTInductorModelPickleData<Owned>;
+using IndexEntry = basic::IndexEntry<Owned>;
+using ArchiveIndex = basic::ArchiveIndex<Owned>;
+using Node = basic::Node<Owned>;
+using Graph = basic::Graph<Owned>;
+using GraphArgument = basic::GraphArgument<Owned>;
+using Argument = basic::Argument<Owned>;
+using NamedArgument = basic::NamedArgument<Owned>;
+using UserInputSpec = basic::UserInputSpec<Owned>;
+using InputSpec = basic::InputSpec<Owned>;
+using UserOutputSpec = basic::UserOutputSpec<Owned>;
+using OutputSpec = basic::OutputSpec<Owned>;
+using GraphSignature = basic::GraphSignature<Owned>;
+using ModuleCallSignature = basic::ModuleCallSignature<Owned>;
+using ModuleCallEntry = basic::ModuleCallEntry<Owned>;
+using GraphModule = basic::GraphModule<Owned>;
+using ExportedProgram = basic::ExportedProgram<Owned>;
+using ExternKernelNode = basic::ExternKernelNode<Owned>;
+using ExternKernelNodes = basic::ExternKernelNodes<Owned>;
+
+}  // namespace owned
 
 }  // namespace pt2wire

@@ -17,9 +17,6 @@ namespace pt2wire {
 /// `Error` with the offset of the value at fault.
 class CompactReader {
  public:
-  /// Structs and unions that may lie inside each other, as in both Thrift runtimes.
-  static constexpr int max_depth = 64;
-
   CompactReader(const std::uint8_t* data, std::size_t size) noexcept
       : begin_(data), at_(data), end_(data + size) {}
 
@@ -81,11 +78,14 @@ class CompactReader {
     return text;
   }
 
+  std::string_view read_binary() { return take_text(); }
+
   ListHeader read_list() {
     const std::uint8_t byte = take_byte();
     const std::uint32_t size = (byte >> 4) == 15 ? read_varint<std::uint32_t>() : byte >> 4;
     return {wire_of(byte & 15), size};
   }
+  void end_list() const noexcept {}
 
   MapHeader read_map() {
     const auto size = read_varint<std::uint32_t>();
@@ -93,6 +93,7 @@ class CompactReader {
     const std::uint8_t types = take_byte();
     return {wire_of(types >> 4), wire_of(types & 15), size};
   }
+  void end_map() const noexcept {}
 
   /// Skips the value of a field.
   void skip(const FieldHeader& field) {

@@ -10,13 +10,14 @@
 #include <type_traits>
 
 #include "pt2wire/error.h"
+#include "pt2wire/shapes.h"
 #include "pt2wire/traits.h"
 #include "pt2wire/union.h"
 #include "pt2wire/wire.h"
 
 namespace pt2wire {
 
-/// Decodes one document. `Storage` makes the containers (see view.h), `Reader` shows the bytes (see compact.h).
+/// Decodes one document. `Storage` makes the containers (see view.h and owned.h), `Reader` shows the bytes (see compact.h).
 ///
 /// Refused, each with path and offset: a known field or member with another wire type, a field twice, a required field
 /// missing, a union with no or two members, a list or map larger than the bytes left could hold, a key twice, nesting
@@ -43,6 +44,7 @@ class Decoder {
 
  private:
   using String = typename Storage::String;
+  using Binary = typename Storage::Binary;
   template <class T>
   using List = typename Storage::template List<T>;
   template <class T>
@@ -50,41 +52,8 @@ class Decoder {
   template <class T>
   using Indirect = typename Storage::template Indirect<T>;
 
-  /// How a type of the schema looks on the wire, and the bytes of its shortest encoding.
-  struct Shape {
-    Wire wire;
-    std::size_t min_size;
-  };
-  static constexpr Shape shape(const bool*) { return {Wire::boolean, 1}; }
-  static constexpr Shape shape(const std::int64_t*) { return {Wire::i64, 1}; }
-  static constexpr Shape shape(const double*) { return {Wire::f64, 8}; }
-  static constexpr Shape shape(const String*) { return {Wire::text, 1}; }
   template <class T>
-  static constexpr Shape shape(const List<T>*) {
-    return {Wire::list, 1};
-  }
-  template <class T>
-  static constexpr Shape shape(const Map<T>*) {
-    return {Wire::map, 1};
-  }
-  template <class T>
-  static constexpr Shape shape(const Indirect<T>*) {
-    return shape(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  static constexpr Shape shape(const std::optional<T>*) {
-    return shape(static_cast<const T*>(nullptr));
-  }
-  template <class T>
-  static constexpr Shape shape(const T*) {
-    if constexpr (std::is_enum_v<T>) {
-      return {Wire::i32, 1};
-    } else {
-      return {Wire::structure, Traits<T>::min_size};
-    }
-  }
-  template <class T>
-  static constexpr Shape shape_of = shape(static_cast<const T*>(nullptr));
+  static constexpr Shape shape_of = Shapes<Storage>::template of<T>();
 
   // Structs and unions.
 
@@ -139,10 +108,14 @@ class Decoder {
     read_value(out);
   }
 
-  void read_value(bool& out) { out = reader_.read_bool_item(); }
   void read_value(std::int64_t& out) { out = reader_.read_i64(); }
   void read_value(double& out) { out = reader_.read_double(); }
-  void read_value(String& out) { builder_.string(out, reader_.read_text()); }
+  void read_value(String& out) {
+    located([&] { builder_.string(out, reader_.read_text()); });
+  }
+  void read_value(Binary& out) {
+    located([&] { builder_.binary(out, reader_.read_binary()); });
+  }
   template <class T>
   void read_value(std::optional<T>& out) {
     read_value(out.emplace());
@@ -165,27 +138,37 @@ class Decoder {
     const ListHeader header = reader_.read_list();
     expect(header.item, shape_of<T>.wire);
     check_size("list", header.size, shape_of<T>.min_size);
-    auto* const items = located([&] { return builder_.list(out, header.size); });
+    const auto items = located([&] { return builder_.list(out, header.size); });
     std::uint32_t i = 0;
     try {
-      for (; i != header.size; ++i) read_value(items[i]);
+      for (; i != header.size; ++i) {
+        if constexpr (std::is_same_v<T, bool>) {
+          items[i] = reader_.read_bool_item();  // the items of a vector of bools are no objects
+        } else {
+          read_value(items[i]);
+        }
+      }
     } catch (Error& error) {
       error.within_item(i);
       throw;
     }
+    reader_.end_list();
   }
 
   template <class T>
   void read_value(Map<T>& out) {
     const MapHeader header = reader_.read_map();
-    if (header.size == 0) return;
+    if (header.size == 0) {
+      reader_.end_map();
+      return;
+    }
     expect(header.key, Wire::text);
     expect(header.value, shape_of<T>.wire);
     check_size("map", header.size, 1 + shape_of<T>.min_size);
     const std::size_t start = reader_.offset();
-    auto* const entries = located([&] { return builder_.map(out, header.size); });
+    const auto entries = located([&] { return builder_.map(out, header.size); });
     for (std::uint32_t i = 0; i != header.size; ++i) {
-      builder_.string(entries[i].key, reader_.read_text());
+      read_value(entries[i].key);
       try {
         read_value(entries[i].value);
       } catch (Error& error) {
@@ -194,6 +177,7 @@ class Decoder {
       }
     }
     located([&] { builder_.finish(out); }, start);
+    reader_.end_map();
   }
 
   // Faults.

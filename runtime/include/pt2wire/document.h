@@ -12,15 +12,10 @@
 #include "pt2wire/compact.h"
 #include "pt2wire/decoder.h"
 #include "pt2wire/error.h"
+#include "pt2wire/limits.h"
 #include "pt2wire/view.h"
 
 namespace pt2wire {
-
-/// What a document may cost. Real programs need about as much memory as they have bytes.
-struct Limits {
-  std::size_t expansion = 16;      ///< bytes of memory per byte of input ...
-  std::size_t allowance = 1 << 20; ///< ... and this many on top
-};
 
 /// A struct of the schema with everything it refers to: the bytes it was read from and the memory of its containers.
 ///
@@ -66,9 +61,7 @@ class Document {
 template <class T>
 Document<T> decode_compact(Bytes bytes, const Limits& limits = {}) {
   const std::size_t size = bytes.size();
-  const std::size_t room = static_cast<std::size_t>(-1) - limits.allowance;
-  const bool unlimited = limits.expansion != 0 && size > room / limits.expansion;
-  Document<T> document(std::move(bytes), unlimited ? room : limits.allowance + limits.expansion * size);
+  Document<T> document(std::move(bytes), limits.budget(size));
   CompactReader reader(document.bytes_.data(), size);
   ViewBuilder builder{document.arena_};
   Decoder<View, CompactReader> decoder(reader, builder);

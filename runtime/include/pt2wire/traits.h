@@ -17,8 +17,11 @@ struct FieldInfo {
 /// What a generated type is, for generic code (codecs, printers, comparisons). Each has
 ///
 /// * `name`, `is_union`, `min_size` (bytes of its shortest encoding), and `fields`, an array of FieldInfo;
+/// * `Storage`, its storage policy;
 /// * structs: `with_field(object, id, f)` calls `f(object.x, position)` for the field with this id and answers whether
-///   there is one; `each_field(object, f)` calls it for all. `position` is a `std::integral_constant` into `fields`;
+///   there is one; `each_field(object, f)` calls it for all, in the order of their ids, which is that of Thrift's bytes.
+///   `position` is a `std::integral_constant` into `fields`. `zip_fields(a, b, f)` calls `f(a.x, b.x)` for each field of
+///   two objects, perhaps of different storages, while it answers true; it answers whether all calls did;
 /// * unions: `with_member(id, f)` calls `f(position)`; the variant's index is the position plus one.
 template <class T>
 struct Traits;

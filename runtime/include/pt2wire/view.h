@@ -3,13 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
 
 #include "pt2wire/arena.h"
 #include "pt2wire/error.h"
+#include "pt2wire/limits.h"
+#include "pt2wire/map_index.h"
 #include "pt2wire/traits.h"
 
 namespace pt2wire {
@@ -51,31 +52,6 @@ struct Entry {
   T value;
 };
 
-namespace detail {
-
-inline std::uint64_t mix(std::uint64_t a) noexcept {
-  a ^= a >> 32;
-  a *= 0x9e3779b97f4a7c15u;
-  a ^= a >> 29;
-  return a;
-}
-
-inline std::uint64_t hash(std::string_view key) noexcept {
-  std::uint64_t state = key.size();
-  const char* at = key.data();
-  std::size_t left = key.size();
-  for (; left >= 8; at += 8, left -= 8) {
-    std::uint64_t word;
-    std::memcpy(&word, at, 8);
-    state = mix(state + word) * 0xd6e8feb86659fd93u;
-  }
-  std::uint64_t word = 0;
-  if (left != 0) std::memcpy(&word, at, left);
-  return mix(mix(state + word) * 0xd6e8feb86659fd93u);
-}
-
-}  // namespace detail
-
 /// A read-only map with text keys in a document's arena. Keeps the order of the file; keys are unique.
 ///
 /// More than a few entries get a hash index behind them, so `find` is constant in time.
@@ -94,39 +70,21 @@ class Map {
 
   /// The value of a key, or nullptr.
   const T* find(std::string_view key) const noexcept {
-    if (!has_index(size_)) {
-      for (const auto& entry : *this) {
-        if (entry.key == key) return &entry.value;
-      }
-      return nullptr;
-    }
-    const std::size_t mask = index_size(size_) - 1;
-    for (std::size_t slot = detail::hash(key) & mask; index()[slot] != vacant; slot = (slot + 1) & mask) {
-      const auto& entry = entries_[index()[slot]];
-      if (entry.key == key) return &entry.value;
-    }
-    return nullptr;
+    const auto* const entry = detail::MapIndex::find(entries_, size_, index(), key);
+    return entry == nullptr ? nullptr : &entry->value;
   }
 
   bool contains(std::string_view key) const noexcept { return find(key) != nullptr; }
 
   const T& at(std::string_view key) const {
     if (const T* value = find(key)) return *value;
-    throw Error("the map has no key \"" + Error::printable(key) + "\"");
+    detail::MapIndex::refuse_missing(key);
   }
 
  private:
   friend struct ViewBuilder;
 
-  static constexpr std::uint32_t vacant = 0xffffffff;
-  static constexpr std::size_t longest_scan = 8;  // up to here a scan is as fast as hashing
-
-  static constexpr bool has_index(std::size_t size) noexcept { return size > longest_scan; }
-  static constexpr std::size_t index_size(std::size_t size) noexcept {
-    std::size_t slots = 16;
-    while (slots < 2 * size) slots *= 2;
-    return slots;
-  }
+  // The index lies behind the entries. Without entries it is not looked at.
   const std::uint32_t* index() const noexcept { return reinterpret_cast<const std::uint32_t*>(entries_ + size_); }
 
   const Entry<T>* entries_ = nullptr;
@@ -156,6 +114,9 @@ struct ViewBuilder {
   Arena& arena;
 
   static void string(std::string_view& out, std::string_view text) noexcept { out = text; }
+  static void binary(Span<std::uint8_t>& out, std::string_view bytes) noexcept {
+    out = Span<std::uint8_t>(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  }
 
   template <class T>
   T* list(Span<T>& out, std::size_t size) {
@@ -171,7 +132,7 @@ struct ViewBuilder {
   Entry<T>* map(Map<T>& out, std::size_t size) {
     if (size == 0) return nullptr;
     // Entries and index are one piece of memory: `Map` finds its index behind its entries.
-    const std::size_t index_bytes = Map<T>::has_index(size) ? 4 * Map<T>::index_size(size) : 0;
+    const std::size_t index_bytes = detail::MapIndex::needed(size) ? 4 * detail::MapIndex::slots(size) : 0;
     const std::size_t units = size + (index_bytes + sizeof(Entry<T>) - 1) / sizeof(Entry<T>);
     auto* const entries = memory<Entry<T>>(units);
     for (std::size_t i = 0; i != size; ++i) new (entries + i) Entry<T>();
@@ -183,29 +144,10 @@ struct ViewBuilder {
   /// Checks that keys are unique, and builds the index.
   template <class T>
   void finish(Map<T>& out) {
-    const std::size_t size = out.size_;
-    const auto* const entries = out.entries_;
-    if (!Map<T>::has_index(size)) {
-      for (std::size_t i = 1; i < size; ++i) {
-        for (std::size_t j = 0; j != i; ++j) {
-          if (entries[j].key == entries[i].key) refuse_duplicate(entries[i].key);
-        }
-      }
-      return;
-    }
     auto* const index = const_cast<std::uint32_t*>(out.index());
-    const std::size_t mask = Map<T>::index_size(size) - 1;
-    for (std::size_t slot = 0; slot <= mask; ++slot) new (index + slot) std::uint32_t(Map<T>::vacant);
-    // Keys made to collide would cost a square of time. Honest keys stay far below this, whatever they are.
-    std::size_t probes_left = 32 * size + 256;
-    for (std::size_t i = 0; i != size; ++i) {
-      std::size_t slot = detail::hash(entries[i].key) & mask;
-      for (; index[slot] != Map<T>::vacant; slot = (slot + 1) & mask) {
-        if (entries[index[slot]].key == entries[i].key) refuse_duplicate(entries[i].key);
-        if (--probes_left == 0) throw Error("the keys of the map have been made to collide");
-      }
-      index[slot] = static_cast<std::uint32_t>(i);
-    }
+    const std::size_t slots = detail::MapIndex::needed(out.size_) ? detail::MapIndex::slots(out.size_) : 0;
+    for (std::size_t slot = 0; slot != slots; ++slot) new (index + slot) std::uint32_t(detail::MapIndex::vacant);
+    detail::MapIndex::fill(out.entries_, out.size_, index);
   }
 
   template <class T>
@@ -219,17 +161,14 @@ struct ViewBuilder {
   template <class T>
   T* memory(std::size_t count) {
     if (T* const items = arena.allocate<T>(count)) return items;
-    throw Error("the document needs more memory than its size allows for; raise Limits::expansion if it is trusted");
-  }
-
-  [[noreturn]] static void refuse_duplicate(std::string_view key) {
-    throw Error("the map has the key \"" + Error::printable(key) + "\" twice");
+    throw Error(over_budget);
   }
 };
 
 /// Storage policy: text, lists and maps refer to the document's bytes and arena; nothing is copied.
 struct View {
   using String = std::string_view;
+  using Binary = Span<std::uint8_t>;
   template <class T>
   using List = Span<T>;
   template <class T>

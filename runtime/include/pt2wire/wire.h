@@ -6,6 +6,9 @@
 
 namespace pt2wire {
 
+/// Structs and unions that may lie inside each other, as in both Thrift runtimes.
+inline constexpr int max_depth = 64;
+
 /// The kinds of values on the wire that a schema can use. Readers map their protocol's type numbers to these.
 enum class Wire : std::uint8_t { stop, boolean, i8, i16, i32, i64, f64, text, list, set, map, structure, uuid };
 

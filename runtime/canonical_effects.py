@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from .canonical_values import Call, calls_of, named_values
 from .operators import Target, TargetKind, parse_target
 
-#: Operators that change another argument than their name says, or one at all -> the flag under which they do, or
-#: None where they always do.
+#: Operators that change arguments of which their name does not say so -> the flag under which they do; None
+#: where they always do.
 IN_PLACE: Mapping[str, str | None] = {
     "aten._amp_foreach_non_finite_check_and_unscale_": None,
     "aten._amp_update_scale_": None,

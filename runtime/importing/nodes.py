@@ -45,13 +45,15 @@ def import_node(node: types.Node, values: Values) -> None:
         args, kwargs = _import_inputs(node, target, values)
     else:
         args, kwargs = _import_call(node, values)
-    fx_node = values.graph.create_node("call_function", target, args, kwargs, node.name or _first_name(node))
+    in_tuple = higher_order and not node.is_hop_single_tensor_return
+    name = node.name or (None if in_tuple else _first_name(node))  # in a tuple, `getitem` has that name
+    fx_node = values.graph.create_node("call_function", target, args, kwargs, name)
     if node.name:
         check_name(node.name)
         fx_node.name = node.name  # FX alters a name that another node has for the time being
     metadata = values.program.metadata
     try:
-        _import_outputs(node, fx_node, higher_order and not node.is_hop_single_tensor_return, values)
+        _import_outputs(node, fx_node, in_tuple, values)
     except Exception as error:
         raise located(error, "outputs") from error
     meta = metadata.import_metadata(node.metadata)

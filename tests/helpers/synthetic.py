@@ -72,3 +72,16 @@ def synthetic_program(size: int, random: Random, *, unused: bool = False) -> typ
 
 def _tensor(name: str) -> types.Argument:
     return types.Argument.create(as_tensor=types.TensorArgument(name))
+
+
+def deep_program(depth: int) -> types.ExportedProgram:
+    """A program of subgraphs inside of subgraphs, `depth` of them; Thrift goes twelve deep."""
+    tree = synthetic_program(1, Random(0))
+    for _ in range(depth):
+        inner = tree.graph_module.graph
+        tree = synthetic_program(1, Random(0))
+        node = tree.graph_module.graph.nodes[0]
+        node.target = "torch.ops.higher_order.wrap"
+        graph = types.Argument.create(as_graph=types.GraphArgument("inner", inner))
+        node.inputs.insert(0, types.NamedArgument("", graph, types.ArgumentKind.POSITIONAL))
+    return tree

@@ -71,9 +71,11 @@ class Alignment:
         self._b = b
         self._inputs = dict(inputs)
         self._fresh: deque[tuple[int, int]] = deque()
-        self._match_equal()
+        equal = self._match_equal()
         results = [(a.makers.get(one), b.makers.get(other)) for one, other in outputs]
         for same_target in (True, False):
+            if not same_target:
+                self._match_groups(*map(enumerate, equal), different_sizes=True)
             known = [(i, j) for i, j in enumerate(a.matches) if j is not None]
             self._fresh.extend(known)
             for one, other in results:
@@ -87,8 +89,13 @@ class Alignment:
             self._a.matches[i], self._b.matches[j] = j, i
             self._fresh.append((i, j))
 
-    def _match_equal(self) -> None:
-        """Matches what is computed in the same way from the inputs on."""
+    def _match_equal(self) -> tuple[list[bytes], list[bytes]]:
+        """Matches what is computed in the same way from the inputs on.
+
+        Returns:
+            For each node of each side what it was matched by. Where the sides have different numbers of nodes
+            that compute the same, it is still open who is who.
+        """
         taken = set(self._inputs.values())
 
         def input_of_a(name: str) -> str:
@@ -98,7 +105,8 @@ class Alignment:
             return f"only b {name}" if name in self._b.inputs and name not in taken else name
 
         hashes_a, hashes_b = _hashes(self._a, input_of_a), _hashes(self._b, input_of_b)
-        self._match_groups(enumerate(hashes_a), enumerate(hashes_b), different_sizes=True)
+        self._match_groups(enumerate(hashes_a), enumerate(hashes_b))
+        return hashes_a, hashes_b
 
     def _match_named(self) -> None:
         """Matches what was called the same and calls the same."""

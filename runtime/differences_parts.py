@@ -58,7 +58,8 @@ def compare(path: str, a: Any, b: Any) -> Iterator[Difference]:
         yield changed(path, a, b)
     elif isinstance(a, Struct):
         for field in a.FIELD_IDS:
-            yield from compare(f"{path}.{field}", getattr(a, field), getattr(b, field))
+            place = path if field == "arg" else f"{path}.{field}"
+            yield from compare(place, getattr(a, field), getattr(b, field))
     elif isinstance(a, Union) and a.type == b.type:
         yield from compare(path, a.value, b.value)
     elif isinstance(a, dict):

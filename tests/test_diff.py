@@ -25,6 +25,7 @@ from .helpers.oracles import grouped, trips_of
 from .helpers.planting import change, constants
 from .helpers.scrambling import graphs_of, scrambled
 
+SEEDS = st.integers(0, 10**9)
 FAMILIES = ("bert_static", "gpt2_dynamic")
 CHOSEN = ("cond_nested", "batch_norm_in_training", "many_layers", "views", "convolutional_network", *FAMILIES)
 
@@ -170,9 +171,6 @@ def test_one_node_more_shifts_nothing() -> None:
     tree = network()
     assert texts(tree, network(between=torch.sigmoid)) == [
         "graph.nodes['linear_1'].inputs['input']: %relu -> %sigmoid",
-        "signature.outputs[1]: %relu -> %sigmoid",
-    ] or texts(tree, network(between=torch.sigmoid)) == [
-        "graph.nodes['linear_1'].inputs['input']: %relu -> %sigmoid",
         "graph.nodes['sigmoid']: added: torch.ops.aten.sigmoid.default(self=%relu)",
         "signature.outputs[1]: %relu -> %sigmoid",
     ]
@@ -185,8 +183,8 @@ def test_one_node_more_shifts_nothing() -> None:
 
 @pytest.mark.parametrize("name", grouped(CHOSEN))
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), chance=st.randoms(use_true_random=False))
-def test_one_constant_is_one_difference(name: str, data: st.DataObject, chance: random.Random) -> None:
+@given(data=st.data(), seed=SEEDS)
+def test_one_constant_is_one_difference(name: str, data: st.DataObject, seed: int) -> None:
     tree = tree_of(name)
     plain = json.loads(pt2wire.to_json(tree))
     places = [
@@ -200,7 +198,7 @@ def test_one_constant_is_one_difference(name: str, data: st.DataObject, chance: 
     node, holder, key = places[data.draw(st.integers(0, len(places) - 1))]
     before = holder[key]
     change(holder, key)
-    found = pt2wire.diff(tree, scrambled(pt2wire.from_json(json.dumps(plain)), chance))
+    found = pt2wire.diff(tree, scrambled(pt2wire.from_json(json.dumps(plain)), random.Random(seed)))
     assert [(each.kind, each.before, each.after) for each in found] == [
         ("changed", repr(before), repr(holder[key]))
     ]

@@ -25,6 +25,7 @@ from .helpers.scrambling import scrambled
 from .helpers.synthetic import deep_program
 
 # Different enough to hold most of what a program can hold.
+SEEDS = st.integers(0, 10**9)
 CHOSEN = (
     "cond_nested",
     "batch_norm_in_training",
@@ -62,16 +63,16 @@ def test_is_the_sha_256_of_the_canonical_thrift_bytes() -> None:
 
 @pytest.mark.parametrize("name", grouped(CHOSEN))
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(chance=st.randoms(use_true_random=False))
-def test_every_spelling_has_one_digest(name: str, chance: random.Random) -> None:
+@given(seed=SEEDS)
+def test_every_spelling_has_one_digest(name: str, seed: int) -> None:
     tree = tree_of(name)
-    assert pt2wire.digest(scrambled(tree, chance)) == pt2wire.digest(tree)
+    assert pt2wire.digest(scrambled(tree, random.Random(seed))) == pt2wire.digest(tree)
 
 
 @pytest.mark.parametrize("name", grouped(CHOSEN))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), chance=st.randoms(use_true_random=False))
-def test_any_change_changes_the_digest(name: str, data: st.DataObject, chance: random.Random) -> None:
+@given(data=st.data(), seed=SEEDS)
+def test_any_change_changes_the_digest(name: str, data: st.DataObject, seed: int) -> None:
     tree = tree_of(name)
     plain = json.loads(pt2wire.to_json(tree))
     places = list(leaves(plain))
@@ -80,8 +81,8 @@ def test_any_change_changes_the_digest(name: str, data: st.DataObject, chance: r
         other = pt2wire.from_json(json.dumps(plain))
     except DeserializeError:  # such as another major version
         assume(False)
-    assert pt2wire.digest(scrambled(other, chance)) != pt2wire.digest(tree)
-    assert pt2wire.diff(tree, scrambled(other, chance)) != []
+    assert pt2wire.digest(scrambled(other, random.Random(seed))) != pt2wire.digest(tree)
+    assert pt2wire.diff(tree, scrambled(other, random.Random(seed))) != []
 
 
 @pytest.mark.parametrize("name", grouped(sorted(MODELS)))
@@ -140,7 +141,7 @@ def test_load_refuses_another_program_than_expected(tmp_path: Path) -> None:
     path = tmp_path / "m.pt2"
     path.write_bytes(linear())
     expected = digest_of(pt2wire.read(path))
-    assert pt2wire.load(path, expected_digest=expected.upper()).module()(torch.ones(1, 4)).shape == (1, 3)
+    assert pt2wire.load(path, expected_digest=expected.upper()).module()(torch.ones(2, 4)).shape == (2, 3)
     path.write_bytes(linear(0.25))
     found = digest_of(pt2wire.read(path))
     with pytest.raises(DeserializeError, match=f"expected a program of digest {expected}, found {found}"):

@@ -81,6 +81,8 @@ class Alignment:
             for one, other in results:
                 self._offer(one, other, same_target)
             self._follow(same_target)
+            self._match_by_sources(same_target)
+            self._follow(same_target)
         self._match_named()
         self._follow(False)
 
@@ -107,6 +109,22 @@ class Alignment:
         hashes_a, hashes_b = _hashes(self._a, input_of_a), _hashes(self._b, input_of_b)
         self._match_groups(enumerate(hashes_a), enumerate(hashes_b))
         return hashes_a, hashes_b
+
+    def _match_by_sources(self, same_target: bool) -> None:
+        """Matches what uses the same values, whatever its constants: nodes that no output needs."""
+
+        def keys(side: Side) -> list[tuple[int, Hashable]]:
+            name_of = self._known(side)
+            return [
+                (
+                    index,
+                    (call.node.target if same_target else None, *(name_of(use.name) for use in call.uses)),
+                )
+                for index, call in enumerate(side.calls)
+                if side.matches[index] is None and (call.uses or same_target)
+            ]
+
+        self._match_groups(keys(self._a), keys(self._b))
 
     def _match_named(self) -> None:
         """Matches what was called the same and calls the same."""

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from .archive.payloads import Payload
     from .archives import Archive, read, write
     from .artifacts import SerializedArtifact, deserialize, serialize
+    from .canonical import canonicalize
+    from .differences import diff
+    from .differences_parts import Difference
+    from .digests import digest
     from .errors import DeserializeError, Pt2WireError, SerializeError, UnsafeArtifactError
     from .findings import Finding
     from .generated.types import SCHEMA_VERSION
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 _EXPORTS: dict[str, str] = {
     "Archive": "archives",
     "DeserializeError": "errors",
+    "Difference": "differences_parts",
     "Finding": "findings",
     "Limits": "limits",
     "Payload": "archive.payloads",
@@ -36,7 +41,10 @@ _EXPORTS: dict[str, str] = {
     "SerializedArtifact": "artifacts",
     "UnsafeArtifactError": "errors",
     "__version__": "version",
+    "canonicalize": "canonical",
     "deserialize": "artifacts",
+    "diff": "differences",
+    "digest": "digests",
     "from_json": "trees",
     "from_thrift": "trees",
     "from_tree": "program_trees",
@@ -56,6 +64,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Archive",
     "DeserializeError",
+    "Difference",
     "Finding",
     "Limits",
     "Payload",
@@ -64,7 +73,10 @@ __all__ = [
     "SerializedArtifact",
     "UnsafeArtifactError",
     "__version__",
+    "canonicalize",
     "deserialize",
+    "diff",
+    "digest",
     "from_json",
     "from_thrift",
     "from_tree",

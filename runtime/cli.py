@@ -1,7 +1,7 @@
 """The command `pt2wire`: parses arguments and prints; what it prints is made elsewhere. Needs no torch.
 
-Exit codes: 0 fine, 1 findings, 2 failure, wrong usage included. Failures are one line on stderr; the option
---debug before the command, or PT2WIRE_DEBUG=1 in the environment, shows the traceback.
+Exit codes: 0 fine, 1 findings or differences, 2 failure, wrong usage included. Failures are one line on
+stderr; the option --debug before the command, or PT2WIRE_DEBUG=1 in the environment, shows the traceback.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from rich.text import Text
 
 from . import locating
 from .converting import FileFormat, convert, format_of, read_programs
+from .differences import diff
 from .errors import Pt2WireError
 from .findings import Finding
 from .generated.types import REVISION, SCHEMA_VERSION
@@ -36,7 +37,7 @@ FINE, FINDINGS, FAILURE = 0, 1, 2
 _UsageProblem: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 app = typer.Typer(
-    help="Exported PyTorch programs as data: look at them, check them, convert them.",
+    help="Exported PyTorch programs as data: look at them, check them, compare them, convert them.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -214,6 +215,28 @@ def convert_command(
     if left_out:
         print(f"pt2wire: {plain(target)} leaves out {', '.join(left_out)}", file=sys.stderr)
     return FINE
+
+
+@app.command(name="diff")
+def diff_command(
+    one: Annotated[str, typer.Argument(metavar="A", help="A .pt2 archive, or a program as JSON or Thrift.")],
+    other: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    as_json: _Json = False,
+) -> int:
+    """Show what differs between two programs, however their nodes are called and ordered."""
+    archives = read_programs(one), read_programs(other)
+    with_weights = all(archive.records for archive in archives)
+    if not with_weights:  # JSON and Thrift files hold none
+        for archive in archives:
+            archive.weights, archive.constants = {}, {}
+    differences = diff(*archives)
+    if as_json:
+        _print_json([dataclasses.asdict(difference) for difference in differences])
+    else:
+        for difference in differences:
+            _print(str(difference))
+        _print(_count(len(differences), "difference") + ("" if with_weights else ", weights not compared"))
+    return FINDINGS if differences else FINE
 
 
 @app.command(name="paths")

@@ -260,7 +260,7 @@ def describe_tensor(meta: types.TensorMeta, *, device: bool = True) -> str:
         'float16[2, 3] cuda:0'
     """
     dtype = types.TORCH_NAMES[types.ScalarType].get(meta.dtype, "unknown")
-    sizes = ", ".join(_size(size) for size in meta.sizes)
+    sizes = ", ".join(describe_size(size) for size in meta.sizes)
     text = f"{dtype}[{sizes}]"
     if not device:
         return text
@@ -268,7 +268,13 @@ def describe_tensor(meta: types.TensorMeta, *, device: bool = True) -> str:
     return f"{text} {meta.device.type}{index}"
 
 
-def _size(size: types.SymInt) -> str:
+def describe_size(size: types.SymInt) -> str:
+    """A size or stride as people write it.
+
+    Example:
+        >>> describe_size(types.SymInt.create(as_expr=types.SymExpr("Mul(Integer(2), Symbol('s0'))")))
+        '2*s0'
+    """
     if size.type == "as_int":
         return str(size.as_int)
     try:

@@ -23,6 +23,7 @@ from .archives import (
     extra_records,
     read_archive,
 )
+from .digests import check_digest
 from .errors import Pt2WireError, SerializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
@@ -110,6 +111,7 @@ def load(
     verify: bool = True,
     form: FormName | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    expected_digest: str | None = None,
 ) -> ExportedProgram:
     """Load a program from a `.pt2` archive, of `save` or of torch.export.save.
 
@@ -127,6 +129,8 @@ def load(
         verify: Compare every record with its CRC. Without it only the program is compared, not the weights.
         form: "json" or "thrift" demands one form of the program; by default the archive's index decides.
         limits: What the file may cost at most; raise them for a file of your own that is refused.
+        expected_digest: What `pt2wire.digest` gives for the program with its weights and constants; another
+            program is refused before it is made. Example inputs and extra files are no part of it.
 
     Returns:
         The program, with weights shared as they were when it was saved. Its example inputs are stand-ins on
@@ -135,8 +139,8 @@ def load(
     Raises:
         OSError: The file cannot be opened.
         TypeError: `f` is neither a path nor a binary file object.
-        DeserializeError: The file is no `.pt2` archive, is damaged or contradicts itself, or has a version
-            that cannot be read.
+        DeserializeError: The file is no `.pt2` archive, is damaged or contradicts itself, has a version
+            that cannot be read, or another digest than expected.
         UnsafeArtifactError: The file asks for something that could run code.
 
     Example:
@@ -152,7 +156,7 @@ def load(
         )
     check_versions(expected_opset_version, "expected_opset_version")
     archive = read_archive(f, [name], form, verify, limits)
-    program = _import(archive, name, PayloadStorages(copy=not mmap), expected_opset_version)
+    program = _import(archive, name, PayloadStorages(copy=not mmap), expected_opset_version, expected_digest)
     if extra_files is not None:
         extra_files.update((key, _text_if_possible(content)) for key, content in archive.extra_files.items())
     return program
@@ -252,6 +256,7 @@ def _import(
     name: str,
     storages: PayloadStorages,
     expected_opset_version: Mapping[str, int] | None,
+    expected_digest: str | None = None,
 ) -> ExportedProgram:
     tree = archive.programs[name]
     path = archive.paths[name]
@@ -264,6 +269,8 @@ def _import(
         weights, constants = archive.weights[name], archive.constants[name]
         check_loadable(tree, config_of(weights), config_of(constants))
         check_opset(tree, expected_opset_version or {})
+        if expected_digest is not None:
+            check_digest(tree, weights, constants, expected_digest)
         return import_program(
             tree,
             state_dict=import_weights(weights, storages, "weights"),

@@ -27,7 +27,14 @@ import pytest
 import torch
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CHANGELOG.md", "docs/format.md", "docs/architecture.md", "benchmarks/README.md")
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "docs/format.md",
+    "docs/architecture.md",
+    "docs/comparing.md",
+    "benchmarks/README.md",
+)
 # Pages that need files of their own beside them, and what runs their blocks.
 TESTED_ELSEWHERE = {"docs/schema.md": "test_schema_docs.py", "docs/cpp.md": "test_cpp_docs.py"}
 

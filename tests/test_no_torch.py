@@ -51,11 +51,13 @@ with warnings.catch_warnings(record=True) as caught:
     assert pt2wire.validate(path) == []
 (warning,) = caught
 assert str(warning.message) == "torch is not installed, so operators were not checked"
+assert pt2wire.digest(tree) == pt2wire.digest(pt2wire.canonicalize(tree))
 assert {"save", "load", "validate"} <= set(dir(pt2wire))
 for words, code in {
     ("inspect", path): 0,
     ("inspect", path, "--json"): 0,
     ("validate", path): 0,
+    ("diff", path, path): 0,
     ("paths",): 0,
     ("convert", path, path + ".json"): 0,
     ("validate", path + ".json"): 0,

@@ -50,7 +50,7 @@ def import_node(node: types.Node, values: Values) -> None:
         args, kwargs = _import_inputs(node, target, values)
     else:
         args, kwargs = _import_call(node, values)
-    name = node.name or (None if in_tuple else _first_name(node))
+    name = node.name or (None if in_tuple else _first_name(node))  # in a tuple, `getitem` has that name
     fx_node = values.graph.create_node("call_function", target, args, kwargs, name)
     if node.name:
         check_name(node.name)

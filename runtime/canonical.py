@@ -1,0 +1,232 @@
+"""The canonical form of a tree: one tree for all spellings of one program. Needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .canonical_bytes import copied
+from .canonical_order import canonical_order
+from .canonical_values import TABLES, Named, calls_of, named_values
+from .collector import collector_off
+from .errors import DeserializeError
+from .generated import types
+
+# What is bound by name comes sorted by name; what is bound by position stays in order, behind it. The ranks
+# are PyTorch's, but for constant inputs: it moves them behind the other inputs, which changes what a call
+# of the program means.
+_INPUT_RANKS: dict[str, tuple[int, str | None]] = {
+    "token": (0, None),
+    "parameter": (1, "parameter_name"),
+    "buffer": (2, "buffer_name"),
+    "tensor_constant": (3, "tensor_constant_name"),
+    "custom_obj": (4, "custom_obj_name"),
+    "user_input": (5, None),
+    "constant_input": (5, None),
+}
+_OUTPUT_RANKS: dict[str, tuple[int, str | None]] = {
+    "token": (0, None),
+    "parameter_mutation": (1, "parameter_name"),
+    "buffer_mutation": (2, "buffer_name"),
+    "user_input_mutation": (3, None),
+    "loss_output": (4, None),
+    "user_output": (4, None),
+    "gradient_to_parameter": (5, "parameter_name"),
+    "gradient_to_user_input": (6, None),
+}
+
+#: Kinds of outputs that name an input.
+NAMING_INPUTS = ("user_input_mutation", "gradient_to_user_input")
+
+
+def canonicalize(tree: types.ExportedProgram) -> types.ExportedProgram:
+    """The canonical form of a program: equal for programs that differ only in what has no meaning.
+
+    That is: names of values, nodes and subgraphs; the order of nodes that do not depend on one another, of
+    weights among the inputs, and of dictionaries; stack traces and all other notes; who wrote the file. A
+    node that changes a tensor in place depends on whatever could see that tensor, and stays before or behind
+    it; draws of random numbers count as independent. The form is PyTorch's own wherever that is well defined.
+
+    Args:
+        tree: A sound tree, of `to_tree` or `read` for example; `validate` says whether it is sound. It is
+            left untouched.
+
+    Returns:
+        A new tree, which shares nothing with the old one. It is a program that computes the same.
+
+    Raises:
+        TypeError: `tree` is no tree of a program.
+        SerializeError: A value does not fit its field.
+        DeserializeError: The tree is not sound: it uses a value before it is defined, or defines one twice.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> tree = pt2wire.to_tree(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+        >>> tree.graph_module.graph.nodes[0].outputs
+        [Argument(as_tensor=TensorArgument(name='relu'))]
+        >>> canonicalize(tree).graph_module.graph.nodes[0].outputs
+        [Argument(as_tensor=TensorArgument(name='_1'))]
+    """
+    if not isinstance(tree, types.ExportedProgram):
+        raise TypeError(f"expected an ExportedProgram of pt2wire.generated, found {type(tree).__name__}")
+    with collector_off():
+        copy = copied(tree)
+        canonicalize_in_place(copy)
+    return copy
+
+
+def canonicalize_in_place(tree: types.ExportedProgram) -> Names:
+    """Brings a tree into canonical form.
+
+    Returns:
+        What became of the names of values, with which differences can be told in the old ones.
+    """
+    module = tree.graph_module
+    _sort_signature(module)
+    for argument in (*module.graph.inputs, *module.graph.outputs):
+        _sort_dictionary(argument)
+    names = _canonicalize_graph(module.graph, "graph_module.graph")
+    _rename_signature(module.signature, names.values)
+    for entry in module.module_call_graph:
+        if entry.signature is not None:
+            _rename(named_values(entry.signature), names.values)
+    module.module_call_graph.sort(key=lambda entry: entry.fqn)
+    module.metadata = {}
+    module.treespec_namedtuple_fields = _sorted(module.treespec_namedtuple_fields)
+    tree.opset_version = _sorted(tree.opset_version)
+    tree.range_constraints = _sorted(tree.range_constraints)
+    tree.guards_code.sort()
+    tree.writer = None
+    return names
+
+
+class Names:
+    """What became of the names of one graph.
+
+    Attributes:
+        values: Old name of a value -> canonical name.
+        nodes: The old name of each node, in canonical order.
+        subgraphs: By canonical name of the subgraph, its old name and its names.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.nodes: list[str | None] = []
+        self.subgraphs: dict[str, tuple[str, Names]] = {}
+
+
+def _sorted(table: dict[str, Any]) -> dict[str, Any]:
+    return dict(sorted(table.items()))
+
+
+def bound_name(spec: types.InputSpec | types.OutputSpec) -> str | None:
+    """The weight or object that an input or output is bound to; None where it is bound by position."""
+    ranks = _INPUT_RANKS if isinstance(spec, types.InputSpec) else _OUTPUT_RANKS
+    field = ranks[spec.type][1]
+    return None if field is None else getattr(spec.value, field)
+
+
+def _sort_signature(module: types.GraphModule) -> None:
+    graph, signature = module.graph, module.signature
+    graph.inputs, signature.input_specs = _in_ranks(
+        graph.inputs, signature.input_specs, _INPUT_RANKS, "inputs"
+    )
+    graph.outputs, signature.output_specs = _in_ranks(
+        graph.outputs, signature.output_specs, _OUTPUT_RANKS, "outputs"
+    )
+
+
+def _in_ranks(
+    arguments: list[types.Argument],
+    specs: list[Any],
+    ranks: dict[str, tuple[int, str | None]],
+    field: str,
+) -> tuple[list[types.Argument], list[Any]]:
+    if len(arguments) != len(specs):
+        raise DeserializeError(
+            f"expected one argument for each of {len(specs)} specs of the signature, found {len(arguments)}",
+            path=f"graph_module.graph.{field}",
+        )
+
+    def rank(pair: tuple[types.Argument, Any]) -> tuple[int, str]:
+        return ranks[pair[1].type][0], bound_name(pair[1]) or ""
+
+    pairs = sorted(zip(arguments, specs, strict=True), key=rank)  # stable: by position among equals
+    return [argument for argument, _ in pairs], [spec for _, spec in pairs]
+
+
+def _rename_signature(signature: types.GraphSignature, names: dict[str, str]) -> None:
+    _rename(named_values(signature), names)
+    constants = 0
+    for spec in signature.input_specs:
+        if spec.type == "constant_input":
+            spec.constant_input.name = f"_c{constants}"
+            constants += 1
+    for output in signature.output_specs:
+        if output.type in NAMING_INPUTS:
+            output.value.user_input_name = names.get(
+                output.value.user_input_name, output.value.user_input_name
+            )
+
+
+def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
+    names = Names()
+    old_nodes = [_strip(node) for node in graph.nodes]
+    calls = calls_of(graph)
+    # Inner graphs first: equal nodes are told apart by what they hold.
+    inner: dict[int, tuple[str, Names]] = {}
+    for number, call in enumerate(calls):
+        for argument in call.subgraphs:
+            found = _canonicalize_graph(argument.graph, f"{path}.nodes[{number}].{argument.name}")
+            inner[id(argument)] = argument.name, found
+            argument.name = ""
+    inputs, outputs = named_values(graph.inputs), named_values(graph.outputs)
+    order = canonical_order(graph, calls, inputs, outputs, path)
+    calls = [calls[position] for position in order]
+    names.nodes = [old_nodes[position] for position in order]
+
+    for definitions in (inputs, *(call.definitions for call in calls)):
+        for value in definitions:
+            names.values[value.name] = canonical = f"_{len(names.values)}"
+            value.name = canonical
+    _rename(outputs, names.values)
+    for call in calls:
+        _rename(call.uses, names.values)
+        for argument in call.subgraphs:
+            argument.name = f"_g{len(names.subgraphs)}"
+            names.subgraphs[argument.name] = inner[id(argument)]
+
+    graph.nodes = [call.node for call in calls]
+    for field in TABLES:
+        setattr(graph, field, _renamed_table(getattr(graph, field), names.values))
+    return names
+
+
+def _strip(node: types.Node) -> str | None:
+    """Takes from a node what has no meaning, and gives back its name."""
+    old, node.name, node.metadata = node.name, None, {}
+    for argument in (*(named.arg for named in node.inputs), *node.outputs):
+        _sort_dictionary(argument)
+    return old
+
+
+def _sort_dictionary(argument: types.Argument) -> None:
+    if argument.type == "as_string_to_argument":
+        argument.as_string_to_argument = _sorted(argument.as_string_to_argument)
+        for inner in argument.as_string_to_argument.values():
+            _sort_dictionary(inner)
+
+
+def _rename(uses: Sequence[Named], names: dict[str, str]) -> None:
+    # A custom object that is no value of the graph is a constant of the program, and keeps its name.
+    for value in uses:
+        value.name = names.get(value.name, value.name)
+
+
+def _renamed_table(table: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """A table of values by name. What describes no value of the graph is dropped."""
+    renamed = {names[name]: described for name, described in table.items() if name in names}
+    for described in renamed.values():
+        if isinstance(described, types.CustomObjArgument):
+            described.name = names.get(described.name, described.name)
+    return _sorted(renamed)

@@ -1,0 +1,172 @@
+"""Where a tree names values: what each node uses and defines, to be looked at and to be renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .canonical_bytes import encoded
+from .generated import Struct, Union, types
+
+#: The tables of a graph that describe its values by name.
+TABLES = ("tensor_values", "sym_int_values", "sym_bool_values", "custom_obj_values", "sym_float_values")
+
+_NAMED = (types.TensorArgument, types.TokenArgument, types.CustomObjArgument)
+_SYMBOLIC = (types.SymIntArgument, types.SymFloatArgument, types.SymBoolArgument)
+
+# Members of Argument that are lists of values, each of which may also be a constant.
+_LISTS = (
+    "as_tensors",
+    "as_sym_ints",
+    "as_sym_floats",
+    "as_sym_bools",
+    "as_optional_tensors",
+    "as_nested_tensors",
+)
+
+
+class Named:
+    """A place in a tree that holds the name of a value.
+
+    Attributes:
+        holder: The object that has the name in one of its fields.
+        is_symbolic: Whether it is a symbolic number, which is no memory that could be changed.
+    """
+
+    __slots__ = ("_field", "holder", "is_symbolic")
+
+    def __init__(self, holder: Struct | Union, field: str) -> None:
+        self.holder = holder
+        self.is_symbolic = isinstance(holder, _SYMBOLIC)
+        self._field = field
+
+    @property
+    def name(self) -> str:
+        name: str = getattr(self.holder, self._field)
+        return name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        setattr(self.holder, self._field, name)
+
+
+class Call:
+    """A node with what it uses and defines.
+
+    Attributes:
+        node: The node.
+        uses: The values among its arguments.
+        definitions: The values among its results.
+        subgraphs: The subgraphs among its arguments.
+    """
+
+    __slots__ = ("definitions", "node", "subgraphs", "uses")
+
+    def __init__(self, node: types.Node) -> None:
+        self.node = node
+        self.uses: list[Named] = []
+        self.definitions: list[Named] = []
+        self.subgraphs: list[types.GraphArgument] = []
+        for field in node.FIELD_IDS:
+            if field not in ("metadata", "outputs"):
+                _collect(getattr(node, field), self.uses, self.subgraphs)
+        _collect(node.outputs, self.definitions, self.subgraphs)
+
+
+def calls_of(graph: types.Graph) -> list[Call]:
+    """The nodes of a graph with what they use and define."""
+    return [Call(node) for node in graph.nodes]
+
+
+def named_values(part: Any) -> list[Named]:
+    """The places in a part of a tree that name values, in order, subgraphs left out."""
+    found: list[Named] = []
+    _collect(part, found, [])
+    return found
+
+
+def content(call: Call, name_of: Callable[[str], str]) -> bytes:
+    """A node as bytes without names of its own.
+
+    Args:
+        call: The node; it is changed, and changed back.
+        name_of: What to write for the name of a value that it uses.
+    """
+    values = (*call.uses, *call.definitions)
+    old = [value.name for value in values]
+    for value in call.uses:
+        value.name = name_of(value.name)
+    for value in call.definitions:
+        value.name = ""
+    encoded_node = encoded(call.node)
+    for value, name in zip(values, old, strict=True):
+        value.name = name
+    return encoded_node
+
+
+def used_names(argument: types.Argument) -> list[str | None]:
+    """The names of the values in an argument, None for each constant beside them."""
+    if argument.type in _LISTS:
+        return [name for item in argument.value for name in _names_of_item(item)]
+    if argument.type == "as_string_to_argument":  # PyTorch's order does not look into it
+        return [None]
+    names: list[str | None] = [named.name for named in named_values(argument)]
+    return names or [None]
+
+
+def _names_of_item(item: Any) -> list[str | None]:
+    found: list[str | None] = [named.name for named in named_values(item)]
+    return found if found or isinstance(item, list) else [None]
+
+
+def _collect(part: Any, found: list[Named], subgraphs: list[types.GraphArgument]) -> None:
+    collect = _COLLECTORS.get(type(part))
+    if collect is None:
+        collect = _COLLECTORS[type(part)] = _collector(type(part))
+    collect(part, found, subgraphs)
+
+
+_Collector = Callable[[Any, list[Named], list[types.GraphArgument]], None]
+
+
+def _collector(kind: type[Any]) -> _Collector:
+    if kind is types.GraphArgument:
+        return lambda part, found, subgraphs: subgraphs.append(part)
+    if issubclass(kind, _NAMED):
+        return lambda part, found, subgraphs: found.append(Named(part, "name"))
+    if issubclass(kind, _SYMBOLIC):
+        return _collect_symbolic
+    if issubclass(kind, Union):
+        return lambda part, found, subgraphs: _collect(part.value, found, subgraphs)
+    if issubclass(kind, Struct):
+        return _collect_struct
+    if issubclass(kind, list):
+        return _collect_list
+    if issubclass(kind, dict):
+        return _collect_dict
+    return lambda part, found, subgraphs: None
+
+
+def _collect_symbolic(part: Any, found: list[Named], subgraphs: list[types.GraphArgument]) -> None:
+    if part.type == "as_name":
+        found.append(Named(part, "as_name"))
+
+
+def _collect_struct(part: Struct, found: list[Named], subgraphs: list[types.GraphArgument]) -> None:
+    for field in part.FIELD_IDS:
+        _collect(getattr(part, field), found, subgraphs)
+
+
+def _collect_list(part: list[Any], found: list[Named], subgraphs: list[types.GraphArgument]) -> None:
+    if part and not isinstance(part[0], bool | int | float | str):
+        for item in part:
+            _collect(item, found, subgraphs)
+
+
+def _collect_dict(part: dict[str, Any], found: list[Named], subgraphs: list[types.GraphArgument]) -> None:
+    for item in part.values():
+        _collect(item, found, subgraphs)
+
+
+# By class; filled as classes are met.
+_COLLECTORS: dict[type[Any], _Collector] = {}

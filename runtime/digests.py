@@ -1,0 +1,86 @@
+"""Digests of programs: equal for equal programs, whatever wrote them. Needs no torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+
+from .archive.payloads import Payload
+from .canonical import canonicalize
+from .canonical_bytes import encoded
+from .errors import DeserializeError
+from .generated import types
+
+
+def digest(
+    tree: types.ExportedProgram,
+    weights: Mapping[str, Payload] | None = None,
+    constants: Mapping[str, Payload] | None = None,
+) -> str:
+    """The SHA-256 of a program.
+
+    It is that of the canonical form's Thrift bytes, so that two programs have one digest exactly if
+    `canonicalize` makes them equal.
+
+    Args:
+        tree: A sound tree, of `to_tree` or `read` for example.
+        weights: Parameters and persistent buffers, as an `Archive` has them, to be part of the digest: what
+            they are, which share memory, and the bytes of their payloads.
+        constants: Likewise constants and non-persistent buffers.
+
+    Returns:
+        64 hexadecimal digits. With weights and constants of an archive they are what `load` takes as
+        `expected_digest`.
+
+    Raises:
+        Exception: As for `canonicalize`.
+
+    Example:
+        >>> import io, pt2wire, torch
+        >>> file = io.BytesIO()
+        >>> pt2wire.save(torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),)), file)
+        >>> archive = pt2wire.read(file)
+        >>> found = digest(archive.programs["model"], archive.weights["model"], archive.constants["model"])
+        >>> pt2wire.load(file, expected_digest=found).module()(torch.ones(3, 2)).shape
+        torch.Size([3, 1])
+    """
+    hashed = hashlib.sha256(encoded(canonicalize(tree)))
+    if weights is not None or constants is not None:
+        for payloads in (weights or {}, constants or {}):
+            for part in _canonical_payloads(payloads):
+                hashed.update(part)
+    return hashed.hexdigest()
+
+
+def check_digest(
+    tree: types.ExportedProgram,
+    weights: Mapping[str, Payload],
+    constants: Mapping[str, Payload],
+    expected: str,
+) -> None:
+    """Refuse a program that is not the one expected.
+
+    Raises:
+        DeserializeError: Its digest, weights and constants included, is another.
+    """
+    found = digest(tree, weights, constants)
+    if found != expected.lower():
+        raise DeserializeError(
+            f"expected a program of digest {expected}, found {found}",
+            hint="The program or its weights are not those that the digest was made of",
+        )
+
+
+def _canonical_payloads(payloads: Mapping[str, Payload]) -> list[bytes | memoryview]:
+    """The metadata of weights, sorted by name, then each payload once, with its size before it."""
+    records: dict[str, str] = {}
+    data: list[bytes | memoryview] = []
+    metas = {}
+    for fqn, payload in sorted(payloads.items()):
+        record = payload.meta.path_name
+        if record not in records:
+            records[record] = str(len(records))
+            data += [len(payload.data).to_bytes(8, "little"), payload.data]
+        metas[fqn] = dataclasses.replace(payload.meta, path_name=records[record])
+    return [encoded(types.PayloadConfig(config=metas)), *data]

@@ -7,10 +7,10 @@ import pytest
 from pt2wire.errors import DeserializeError, UnsafeArtifactError
 from pt2wire.validation import RULES, validate_tree
 
-from .helpers import lies_graphs, lies_programs
+from .helpers import lies_exact, lies_graphs, lies_programs
 from .helpers.lies import LIES, tree_of
 
-assert lies_graphs and lies_programs  # each registers its lies
+assert lies_exact and lies_graphs and lies_programs  # each registers its lies
 
 
 @pytest.mark.parametrize("name", ["training", "inference"])

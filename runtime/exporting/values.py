@@ -44,6 +44,8 @@ class Values:
         references: How an argument refers to what an FX node produced: the member of `Argument`, and the
             name. A value of several outputs has none itself, the `getitem` nodes that take it apart have.
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
+        own: Names of the fields of our own in use so far, shared by all graphs of the program.
+        tuples: Whether an argument written since this was last reset held a tuple, which becomes a list.
     """
 
     symbols: Symbols
@@ -53,6 +55,8 @@ class Values:
     sym_bools: dict[str, types.SymBool] = field(default_factory=dict)
     references: dict[Node, tuple[str, str]] = field(default_factory=dict)
     duplicates: dict[str, str] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    tuples: bool = False
 
 
 def export_value(name: str, value: Any, owners: Iterable[Node], values: Values) -> types.Argument:

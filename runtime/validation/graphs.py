@@ -8,6 +8,7 @@ from ..generated import types
 from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, check_argument, is_known_name
+from .exact import check_exact_inputs, note_problems
 from .metadata import metadata_problems
 from .scopes import ProgramState, Scope
 from .subgraphs import check_operands
@@ -102,6 +103,12 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             scope.at = ("nodes", index, "inputs", position, "name")
             scope.check_name(named.name, check=check_identifier)
     scope.at = ("nodes", index)
+    if node.exact_inputs is not None:
+        check_exact_inputs(scope, node, index)
+    if node.custom is not None:
+        scope.program.own = True
+        for message in note_problems(node.custom, node.metadata.get("custom")):
+            scope.add("exact", message, ".custom")
     if target is not None:
         _CALLS[target.kind](scope, node, target)
     if node.name is not None:

@@ -9,6 +9,7 @@ from ..findings import Finding
 from ..generated import types
 from ..guards import check_guard
 from ..names import check_identifier
+from .exact import note_problems
 from .graphs import check_graphs
 from .rules import Findings
 from .scopes import ProgramState
@@ -46,6 +47,12 @@ found 'os.system', in node 'relu' (os.system) [target]
     check_signature(module.graph, module.signature, findings)
     check_module_calls(module, scope, findings)
     _check_module_metadata(module, findings)
+    if module.custom is not None:
+        program.own = True
+        for message in note_problems(module.custom, module.metadata.get("custom")):
+            findings.add("exact", "graph_module.custom", message)
+    if program.own and tree.writer is None:
+        findings.add("writer", "writer", "expected the writer of the program's own fields, found none")
     _check_ranges(tree, findings)
     for index, guard in enumerate(tree.guards_code):
         try:

@@ -1,0 +1,82 @@
+"""What PyTorch's format loses comes back from ours, in both encodings; and PyTorch opens the file."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from pt2wire.exporting.exact import export_note
+from pt2wire.importing.exact import import_note
+
+from .helpers.exporting import exported, node_named
+from .helpers.oracles import pytorch_load
+from .helpers.programs import assert_same_program, describe_value
+
+NOTES = [
+    {(1, (2, "a")): 3},
+    {1: "int", "1": "str", 1.5: "float", None: "none", False: "bool"},
+    (1, [2, (3,)], {}),
+    [(), [], math.inf, -0.0],
+    {"dtype": torch.bfloat16, "device": torch.device("cuda", 1), "complex": 1 - 2j},
+    (torch.strided, torch.channels_last),
+]
+
+
+def _program(note: Any) -> torch.export.ExportedProgram:
+    ep = exported(lambda self, x: x.relu() + 1, torch.ones(2))
+    node_named(ep, "relu").meta["custom"] = note
+    ep.graph_module.meta["custom"] = note
+    return ep
+
+
+@pytest.mark.parametrize("form", ["json", "thrift"])
+@pytest.mark.parametrize("note", NOTES, ids=repr)
+def test_notes_come_back_as_they_were(note: Any, form: Any) -> None:
+    ep, file = _program(note), io.BytesIO()
+    pt2wire.save(ep, file, formats=(form,))
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert_same_program(ep, loaded)
+    assert repr(loaded.graph_module.meta["custom"]) == repr(note)
+    assert pt2wire.validate(pt2wire.to_tree(ep)) == []
+
+
+def test_pytorch_loads_a_program_without_a_note_that_it_cannot_hold() -> None:
+    file = io.BytesIO()
+    pt2wire.save(_program({(1, 2): 3}), file)
+    loaded = pytorch_load(file.getvalue())
+    assert "custom" not in node_named(loaded, "relu").meta
+    assert torch.equal(loaded.module()(torch.ones(2)), torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize("note", [None, {}, {"a": [1, 2.0, None, {"b": "c"}]}, "text"], ids=repr)
+def test_nothing_of_ours_is_written_where_json_is_exact(note: Any) -> None:
+    tree = pt2wire.to_tree(_program(note))
+    assert tree.writer is None
+    assert tree.graph_module.custom is None
+    assert all(node.custom is None for node in tree.graph_module.graph.nodes)
+
+
+_KEYS = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(),
+    lambda keys: st.lists(keys, max_size=3).map(tuple),
+    max_leaves=4,
+)
+_NOTES = st.recursive(
+    _KEYS | st.complex_numbers(allow_nan=False),
+    lambda notes: st.lists(notes) | st.lists(notes).map(tuple) | st.dictionaries(_KEYS, notes),
+    max_leaves=12,
+)
+
+
+@given(_NOTES)
+def test_any_note_survives(note: Any) -> None:
+    exact = export_note(note, set())
+    if exact is not None:
+        assert describe_value("", import_note(exact)) == describe_value("", note)
+        assert repr(import_note(exact)) == repr(note)

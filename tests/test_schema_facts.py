@@ -40,6 +40,7 @@ def test_every_type_of_the_facts_is_there_and_no_other_but_ours(then: Schema) ->
         "Value",
         "ValueItem",
         "NamedValue",
+        "Notes",
         "Writer",
         "IndexEntry",
         "ArchiveIndex",
@@ -77,6 +78,8 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
     assert own == {
         "Node.exact_inputs": (1000, "optional list<NamedValue>"),
         "Node.custom": (1001, "optional Value"),
+        "Graph.placeholder_metadata": (1000, "optional map<string, Notes>"),
+        "Graph.output_metadata": (1001, "optional map<string, Notes>"),
         "GraphModule.custom": (1000, "optional Value"),
         "ExportedProgram.writer": (1000, "optional Writer"),
         "PayloadMeta.alias_of": (1000, "optional string"),

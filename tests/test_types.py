@@ -112,6 +112,7 @@ def test_pytorchs_types_are_all_there_and_everything_else_is_our_own() -> None:
         "ArchiveIndex",
         "IndexEntry",
         "NamedValue",
+        "Notes",
         "Value",
         "ValueItem",
         "Writer",

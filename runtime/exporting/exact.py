@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import SerializeError
 from ..generated import types
 from .arguments import export_argument
+from .metadata import METADATA_KEYS, export_metadata
 from .symbols import Symbols
 from .tables import TypeTable
 from .values import Values
+
+_NOTES = frozenset(METADATA_KEYS)
 
 
 def export_exact(value: Any, values: Values) -> types.Value:
@@ -123,6 +126,18 @@ def export_note(note: Any, own: set[str]) -> types.Value | None:
         ) from error
     own.add("custom")
     return exact
+
+
+def export_notes(meta: Mapping[str, Any], own: set[str]) -> types.Notes | None:
+    """Write what is kept about a node that is no call, or None where there is nothing."""
+    if _NOTES.isdisjoint(meta):
+        return None
+    metadata = {key: text for key, text in export_metadata(meta).items() if meta[key]}
+    custom = export_note(meta.get("custom"), own)
+    if not metadata and custom is None:
+        return None
+    own.add("notes")
+    return types.Notes(metadata=metadata, custom=custom)
 
 
 def _survives_json(note: Any) -> bool:

@@ -68,3 +68,5 @@ _ENTRIES: tuple[tuple[str, Callable[[Any], str | None], bool], ...] = (
     ("custom", _export_custom, False),
     ("from_node", _export_from_node, True),
 )
+
+METADATA_KEYS = tuple(key for key, _, _ in _ENTRIES)

@@ -54,18 +54,19 @@ def import_node(node: types.Node, values: Values) -> None:
         _import_outputs(node, fx_node, higher_order and not node.is_hop_single_tensor_return, values)
     except Exception as error:
         raise located(error, "outputs") from error
-    meta = _import_metadata(node, values)
+    meta = import_notes(node, values)
     meta.setdefault("nn_module_stack", {})  # the format leaves out an empty one
     fx_node.meta.update(meta)
     if higher_order:
         # The format has no room for metadata of the nodes that get a subgraph: they take the call's.
         for argument in (*args, *kwargs.values()):
             if isinstance(argument, Node) and argument.op == "get_attr":
-                argument.meta.update(_import_metadata(node, values))
+                argument.meta.update(import_notes(node, values))
     _learn(target, fx_node, values)
 
 
-def _import_metadata(node: types.Node, values: Values) -> dict[str, Any]:
+def import_notes(node: types.Node | types.Notes, values: Values) -> dict[str, Any]:
+    """Read what is kept about a node besides what it computes."""
     meta = values.program.metadata.import_metadata(node.metadata)
     if node.custom is not None:
         with within("custom"):
@@ -248,7 +249,7 @@ def _import_item(node: types.Node, fx_node: Node, index: int, output: _Output, v
         inner = [(member.removesuffix("s"), element) for element in value]
         item.meta["val"] = _import_items(node, item, inner, values)
     # Where it came from is where the call did.
-    item.meta.update(_import_metadata(node, values))
+    item.meta.update(import_notes(node, values))
     return item.meta["val"]
 
 

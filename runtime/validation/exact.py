@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +120,18 @@ _SINGLES: dict[str, Callable[[str, Any], Any]] = {
 
 
 # -- notes ------------------------------------------------------------------------------------------------
+
+
+def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], names: Container[str]) -> None:
+    """Checks the notes on nodes that are no calls; `names` are those of the nodes that may have some."""
+    scope.program.own = True
+    for name, noted in notes.items():
+        scope.at = (field, name[:80])
+        if name not in names:
+            scope.add("exact", f"expected the name of a node with notes, found {name[:80]!r}")
+        if noted.custom is not None:
+            for message in note_problems(noted.custom, noted.metadata.get("custom")):
+                scope.add("exact", message)
 
 
 def note_problems(note: types.Value, text: str | None) -> Iterator[str]:

@@ -8,6 +8,7 @@ from ..generated import types
 from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, check_argument, is_known_name
+from .exact import check_exact_inputs, check_notes, note_problems
 from .exact import check_exact_inputs, note_problems
 from .metadata import metadata_problems
 from .scopes import ProgramState, Scope
@@ -49,6 +50,10 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     scope.at = ("inputs",)
     for name in constant_names:
         scope.take(name)
+    if graph.placeholder_metadata is not None:
+        check_notes(scope, "placeholder_metadata", graph.placeholder_metadata, scope.taken)
+    if graph.output_metadata is not None:
+        check_notes(scope, "output_metadata", graph.output_metadata, {"output"})
     for index, node in enumerate(graph.nodes):
         scope.node = node
         _check_node(scope, node, index)

@@ -127,3 +127,16 @@ def note_without_end(tree: Tree) -> None:
     for _ in range(40):
         note = Value.of_list([note])
     _note(tree, note)
+
+
+@lie("exact", f"{GRAPH}.placeholder_metadata.sin", "expected the name of a node with notes, found 'sin'")
+def notes_on_an_input_that_is_none(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.placeholder_metadata = {"sin": types.Notes({}, None)}
+
+
+@lie("exact", f"{GRAPH}.output_metadata.output", NOTE)
+def notes_on_outputs_that_differ(tree: Tree) -> None:
+    _sign(tree)
+    notes = types.Notes({"custom": "[2]"}, Value.of_tuple([Value.of_int(1)]))
+    tree.graph_module.graph.output_metadata = {"output": notes}

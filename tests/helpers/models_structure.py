@@ -108,7 +108,7 @@ def metadata_custom(self, x):
 
 def _annotate_beyond_json(ep: ExportedProgram) -> ExportedProgram:
     for number, node in enumerate(ep.graph.nodes):
-        if node.op == "call_function":
+        if node.op in ("call_function", "placeholder", "output"):
             node.meta["custom"] = {number: (1, [2.0, (None,)]), True: {"nan": float("nan")}, "": ()}
     ep.graph_module.meta["custom"] = [("a", "b")]
     return ep
@@ -117,6 +117,20 @@ def _annotate_beyond_json(ep: ExportedProgram) -> ExportedProgram:
 @case(lambda: call(randn(2, 4)), _pair, after=_annotate_beyond_json)
 def metadata_custom_beyond_json(self, x):
     return self.second["inner"](self.first(x).relu())
+
+
+def _annotate_inputs(ep: ExportedProgram) -> ExportedProgram:
+    for node in ep.graph.nodes:
+        if node.op in ("placeholder", "output"):
+            node.meta["custom"] = {"role": node.op}
+            node.meta["stack_trace"] = f"line of {node.name}"
+            node.meta["nn_module_stack"] = {"L__self__": ("", "Model")}
+    return ep
+
+
+@case(lambda: call(randn(2, 4), 3), _pair, after=_annotate_inputs)
+def metadata_of_inputs_weights_and_outputs(self, x, number):
+    return self.second["inner"](self.first(x)) * number, 7
 
 
 def _turn_keyword_arguments(ep: ExportedProgram) -> ExportedProgram:

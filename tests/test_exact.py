@@ -8,11 +8,13 @@ from typing import Any
 
 import pt2wire
 import pytest
+import sympy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from pt2wire.exporting.exact import export_note
 from pt2wire.importing.exact import import_note
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from .helpers.exporting import exported, node_named
 from .helpers.oracles import pytorch_load
@@ -80,3 +82,14 @@ def test_any_note_survives(note: Any) -> None:
     if exact is not None:
         assert describe_value("", import_note(exact)) == describe_value("", note)
         assert repr(import_note(exact)) == repr(note)
+
+
+@pytest.mark.parametrize("bounds", [(0.25, 8.5), (0.2, 0.8), (-math.inf, 2.5), (-2.0, 2.0)], ids=repr)
+def test_ranges_of_floats_come_back(bounds: tuple[float, float]) -> None:
+    ep = exported(lambda self, x: x.sum().item() * 2.5, torch.ones(2))
+    (symbol,) = ep.range_constraints
+    low, high = (sympy.oo * bound if math.isinf(bound) else sympy.Float(bound) for bound in bounds)
+    ep.range_constraints[symbol] = ValueRanges(low, high)
+    file = io.BytesIO()
+    pt2wire.save(ep, file)
+    assert_same_program(ep, pt2wire.load(io.BytesIO(file.getvalue())))

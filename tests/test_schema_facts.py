@@ -80,6 +80,8 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
         "Node.custom": (1001, "optional Value"),
         "Graph.placeholder_metadata": (1000, "optional map<string, Notes>"),
         "Graph.output_metadata": (1001, "optional map<string, Notes>"),
+        "RangeConstraint.min_float": (1000, "optional double"),
+        "RangeConstraint.max_float": (1001, "optional double"),
         "GraphModule.custom": (1000, "optional Value"),
         "ExportedProgram.writer": (1000, "optional Writer"),
         "PayloadMeta.alias_of": (1000, "optional string"),

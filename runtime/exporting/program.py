@@ -70,7 +70,7 @@ def export_program(
             custom=export_note(ep.graph_module.meta.get("custom"), values.own),
         ),
         opset_version={**(opset_version or {}), **_default_opset(opset_version)},
-        range_constraints=export_range_constraints(ep.range_constraints),
+        range_constraints=export_range_constraints(ep.range_constraints, values.own),
         schema_version=types.SchemaVersion(major=types.SCHEMA_VERSION[0], minor=types.SCHEMA_VERSION[1]),
         verifiers=[verifier.dialect for verifier in ep.verifiers],
         torch_version=str(torch.__version__),  # a subclass of str, which codecs take the slow path for

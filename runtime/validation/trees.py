@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 from ..errors import DeserializeError
 from ..findings import Finding
@@ -51,6 +52,10 @@ found 'os.system', in node 'relu' (os.system) [target]
         program.own = True
         for message in note_problems(module.custom, module.metadata.get("custom")):
             findings.add("exact", "graph_module.custom", message)
+    program.own |= any(
+        bounds.min_float is not None or bounds.max_float is not None
+        for bounds in tree.range_constraints.values()
+    )
     if program.own and tree.writer is None:
         findings.add("writer", "writer", "expected the writer of the program's own fields, found none")
     _check_ranges(tree, findings)
@@ -83,9 +88,26 @@ def _check_ranges(tree: types.ExportedProgram, findings: Findings) -> None:
         # A derived dimension is declared by its expression as sympy prints it, `2*s0`. It is only compared.
         if not name.isprintable() or not 0 < len(name) <= MAX_RANGE_NAME:
             findings.add("range", path, f"expected a symbol or an expression, found {name[:80]!r}")
-        lower, upper = bounds.min_val, bounds.max_val
+        lower, upper = _check_fractions(bounds, path, findings)
         if lower is not None and upper is not None and lower > upper:
             findings.add("range", path, f"expected min_val <= max_val, found {lower} > {upper}")
+
+
+def _check_fractions(
+    bounds: types.RangeConstraint, path: str, findings: Findings
+) -> tuple[float | None, float | None]:
+    """The bounds of a range; adds what is wrong with those that are fractions."""
+    found: list[float | None] = []
+    for field, fraction, whole, rounded in (
+        ("min_float", bounds.min_float, bounds.min_val, math.ceil),
+        ("max_float", bounds.max_float, bounds.max_val, math.floor),
+    ):
+        found.append(whole if fraction is None else fraction)
+        if fraction is not None and not (math.isfinite(fraction) and rounded(fraction) == whole):
+            findings.add(
+                "exact", f"{path}.{field}", f"expected a number that rounds to {whole}, found {fraction}"
+            )
+    return found[0], found[1]
 
 
 def _check_module_metadata(module: types.GraphModule, findings: Findings) -> None:

@@ -140,3 +140,15 @@ def notes_on_outputs_that_differ(tree: Tree) -> None:
     _sign(tree)
     notes = types.Notes({"custom": "[2]"}, Value.of_tuple([Value.of_int(1)]))
     tree.graph_module.graph.output_metadata = {"output": notes}
+
+
+@lie("exact", "range_constraints['s77'].min_float", "expected a number that rounds to 2, found 7.5")
+def fraction_that_rounds_to_another(tree: Tree) -> None:
+    _sign(tree)
+    tree.range_constraints["s77"] = types.RangeConstraint(2, 64, min_float=7.5)
+
+
+@lie("exact", "range_constraints['s77'].max_float", "expected a number that rounds to 64, found nan")
+def fraction_that_is_no_number(tree: Tree) -> None:
+    _sign(tree)
+    tree.range_constraints["s77"] = types.RangeConstraint(2, 64, max_float=float("nan"))

@@ -93,3 +93,47 @@ def test_ranges_of_floats_come_back(bounds: tuple[float, float]) -> None:
     file = io.BytesIO()
     pt2wire.save(ep, file)
     assert_same_program(ep, pt2wire.load(io.BytesIO(file.getvalue())))
+
+
+class _Pending(torch.nn.Module):
+    """Weights whose conjugation or negation is pending: whole, strided, of another dtype, in one memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(3, 4, dtype=torch.complex64).conj())
+        conjugated = torch.randn(3, 4, dtype=torch.complex64).conj()
+        self.register_buffer("conjugated", conjugated)
+        self.register_buffer("part", conjugated[1:, ::2])
+        self.register_buffer("negated", torch.randn(3, 4, dtype=torch.complex64).conj().imag)
+        self.register_buffer("both", torch._neg_view(torch.randn(2, dtype=torch.complex128).conj()))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (self.weight * x).conj(), self.conjugated, self.part * 2, self.negated + 1, self.both, x.conj()
+
+
+def test_pending_conjugations_and_negations_come_back_and_pytorch_gets_right_numbers() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(3, 4, dtype=torch.complex64)
+    ep, file = torch.export.export(_Pending(), (x,)), io.BytesIO()
+    pt2wire.save(ep, file)
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert_same_program(ep, loaded)
+    assert loaded.state_dict["part"].is_conj() and loaded.state_dict["both"].is_neg()
+    expected = ep.module()(x)
+    for program in (loaded, pytorch_load(file.getvalue())):
+        assert all(map(torch.equal, program.module()(x), expected))
+    again = io.BytesIO()
+    pt2wire.save(loaded, again)
+    assert again.getvalue() == file.getvalue()
+
+
+def test_a_weight_and_its_conjugate_in_one_memory_keep_their_numbers() -> None:
+    base = torch.randn(3, dtype=torch.complex64)
+    attributes = {"plain": torch.nn.Buffer(base), "conjugated": torch.nn.Buffer(base.conj())}
+    ep, file = (
+        exported(lambda self, x: x * self.plain + self.conjugated, base, attributes=attributes),
+        io.BytesIO(),
+    )
+    pt2wire.save(ep, file)
+    for program in (pt2wire.load(io.BytesIO(file.getvalue())), pytorch_load(file.getvalue())):
+        assert torch.equal(program.module()(base), ep.module()(base))

@@ -76,6 +76,8 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
         if field.since_revision == 1 and not definition.own
     }
     assert own == {
+        "TensorMeta.conj": (1000, "optional bool"),
+        "TensorMeta.neg": (1001, "optional bool"),
         "Node.exact_inputs": (1000, "optional list<NamedValue>"),
         "Node.custom": (1001, "optional Value"),
         "Graph.placeholder_metadata": (1000, "optional map<string, Notes>"),

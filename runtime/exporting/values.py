@@ -87,7 +87,10 @@ def export_value(name: str, value: Any, owners: Iterable[Node], values: Values) 
 
 
 def _define_tensor(name: str, value: torch.Tensor, values: Values) -> types.Argument:
-    _add(name, export_tensor_meta(value, values.symbols), values.tensors)
+    meta = export_tensor_meta(value, values.symbols)
+    if meta.conj or meta.neg:
+        values.own.add("conj")
+    _add(name, meta, values.tensors)
     return types.Argument.of_tensor(types.TensorArgument(name=name))
 
 
@@ -150,6 +153,8 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
         strides=[export_sym_int(stride, symbols) for stride in strides],
         storage_offset=export_sym_int(offset, symbols),
         layout=export_layout(tensor.layout),
+        conj=tensor.is_conj() or None,
+        neg=tensor.is_neg() or None,
     )
 
 

@@ -75,6 +75,8 @@ def _check_values(scope: Scope) -> None:
     graph, findings, symbols = scope.graph, scope.findings, scope.program.symbols
     for name, meta in graph.tensor_values.items():
         check_tensor_meta(meta, f"{scope.path}.tensor_values[{name!r}]", findings, symbols)
+        if meta.conj or meta.neg:
+            scope.program.own = True
     numbers: tuple[tuple[str, Mapping[str, types.SymInt | types.SymBool | types.SymFloat]], ...] = (
         ("sym_int_values", graph.sym_int_values),
         ("sym_bool_values", graph.sym_bool_values),

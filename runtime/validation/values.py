@@ -15,6 +15,10 @@ MAX_BYTES = 2**63 - 1  # what a size in bytes may be in torch
 
 _LARGE = 2**20  # numbers from which on a product could matter
 
+_COMPLEX = frozenset(
+    (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
+)
+
 SymbolicNumber = types.SymInt | types.SymFloat | types.SymBool
 
 # What the expression of each union must be, and the hint member that goes with it. PyTorch writes no hint
@@ -133,6 +137,9 @@ def check_tensor_meta(
     if meta.layout == types.Layout.Unknown:
         findings.add(rule, f"{path}.layout", "expected a layout, found Unknown")
     if (problem := check_device(meta.device.type, meta.device.index)) is not None:
+    if meta.conj and meta.dtype not in _COMPLEX:
+        findings.add(rule, f"{path}.conj", f"expected a complex dtype, found {meta.dtype.name}")
+    if (problem := device_problem(meta.device)) is not None:
         findings.add(rule, f"{path}.device", problem)
 
 

@@ -152,3 +152,9 @@ def fraction_that_rounds_to_another(tree: Tree) -> None:
 def fraction_that_is_no_number(tree: Tree) -> None:
     _sign(tree)
     tree.range_constraints["s77"] = types.RangeConstraint(2, 64, max_float=float("nan"))
+
+
+@lie("tensor-meta", f"{GRAPH}.tensor_values['sin'].conj", "expected a complex dtype, found FLOAT")
+def conjugated_float(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.tensor_values["sin"].conj = True

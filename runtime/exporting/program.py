@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import torch
@@ -78,6 +79,9 @@ def export_program(
     )
     if values.own:
         tree.writer = types.Writer(name="pt2wire", version=__version__, revision=types.REVISION)
+    if values.refused:
+        found = "; ".join(dict.fromkeys(values.refused))
+        warnings.warn(f"torch.export.load will refuse this program, pt2wire reads it: {found}", stacklevel=3)
     return tree
 
 

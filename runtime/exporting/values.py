@@ -45,6 +45,7 @@ class Values:
             name. A value of several outputs has none itself, the `getitem` nodes that take it apart have.
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
         own: Names of the fields of our own in use so far, shared by all graphs of the program.
+        refused: What PyTorch's reader will refuse of the program so far, shared by all graphs of the program.
         tuples: Whether an argument written since this was last reset held a tuple, which becomes a list.
     """
 
@@ -56,6 +57,7 @@ class Values:
     references: dict[Node, tuple[str, str]] = field(default_factory=dict)
     duplicates: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+    refused: list[str] = field(default_factory=list)
     tuples: bool = False
 
 

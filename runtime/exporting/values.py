@@ -28,6 +28,9 @@ class _FromTorch(dict[Any, Any]):
 
 
 _SCALAR_TYPES: dict[torch.dtype, types.ScalarType] = _FromTorch("dtype", types.ScalarType)
+_COMPLEX = frozenset(
+    (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
+)
 _LAYOUTS: dict[torch.layout, types.Layout] = _FromTorch("layout", types.Layout)
 _MEMORY_FORMATS: dict[torch.memory_format, types.MemoryFormat] = _FromTorch(
     "memory format", types.MemoryFormat
@@ -147,7 +150,7 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
         raise SerializeError(
             f"expected a tensor with strides, found layout {tensor.layout}: {cause}"
         ) from cause
-    return types.TensorMeta(
+    meta = types.TensorMeta(
         dtype=export_scalar_type(tensor.dtype),
         sizes=[export_sym_int(size, symbols) for size in tensor.shape],
         requires_grad=tensor.requires_grad,
@@ -155,9 +158,12 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
         strides=[export_sym_int(stride, symbols) for stride in strides],
         storage_offset=export_sym_int(offset, symbols),
         layout=export_layout(tensor.layout),
-        conj=tensor.is_conj() or None,
-        neg=tensor.is_neg() or None,
     )
+    if meta.dtype in _COMPLEX and tensor.is_conj():
+        meta.conj = True
+    if tensor.is_neg():
+        meta.neg = True
+    return meta
 
 
 def export_sym_int(value: int | torch.SymInt, symbols: Symbols) -> types.SymInt:

@@ -16,7 +16,6 @@ from ..errors import DeserializeError
 from ..generated import types
 from ..lazy_bits import set_bits
 from ..names import check_device, check_value_name
-from ..names import check_identifier
 from .faults import each, located
 from .metadata import Metadata
 from .symbols import Symbols

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..generated import types
 from .arguments import MAX_DEPTH, check_member
+from .metadata import metadata_problems
 from .scopes import Scope
 
 #: Members of `Value` that are constants and stand for themselves in a note.
@@ -129,6 +130,8 @@ def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], name
         scope.at = (field, name[:80])
         if name not in names:
             scope.add("exact", f"expected the name of a node with notes, found {name[:80]!r}")
+        for key, message in metadata_problems(noted.metadata, scope.program.metadata):
+            scope.add("metadata", message, f".metadata[{key!r}]")
         if noted.custom is not None:
             for message in note_problems(noted.custom, noted.metadata.get("custom")):
                 scope.add("exact", message)

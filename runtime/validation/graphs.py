@@ -9,7 +9,6 @@ from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, check_argument, is_known_name
 from .exact import check_exact_inputs, check_notes, note_problems
-from .exact import check_exact_inputs, note_problems
 from .metadata import metadata_problems
 from .scopes import ProgramState, Scope
 from .subgraphs import check_operands

@@ -136,10 +136,9 @@ def check_tensor_meta(
         findings.add(rule, f"{path}.dtype", "expected a dtype, found UNKNOWN")
     if meta.layout == types.Layout.Unknown:
         findings.add(rule, f"{path}.layout", "expected a layout, found Unknown")
-    if (problem := check_device(meta.device.type, meta.device.index)) is not None:
     if meta.conj and meta.dtype not in _COMPLEX:
         findings.add(rule, f"{path}.conj", f"expected a complex dtype, found {meta.dtype.name}")
-    if (problem := device_problem(meta.device)) is not None:
+    if (problem := check_device(meta.device.type, meta.device.index)) is not None:
         findings.add(rule, f"{path}.device", problem)
 
 

@@ -289,11 +289,15 @@ def _scalar(type_: TypeRef) -> str | None:
 def fitted(begin: str, expression: str, end: str, indent: int) -> list[str]:
     """The lines of `begin expression end` as the formatter leaves them.
 
-    What does not fit in a line is split if it is a call, list or dict as a whole, and left alone otherwise.
+    What does not fit in a line is split if it is a call, list or dict as a whole, and bracketed if assigned.
     """
     pad = " " * indent
     opening = re.match(r"\w*[(\[{]", expression)
-    if len(f"{pad}{begin}{expression}{end}") <= WIDTH or opening is None:
+    if len(f"{pad}{begin}{expression}{end}") <= WIDTH:
+        return [f"{pad}{begin}{expression}{end}"]
+    if opening is None:
+        if begin.endswith(" = ") and len(f"{pad}    {expression}") <= WIDTH:
+            return [f"{pad}{begin}(", f"{pad}    {expression}", f"{pad}){end}"]
         return [f"{pad}{begin}{expression}{end}"]
     inner = [expression[opening.end() : -1]]
     if indent + 4 + len(inner[0]) > WIDTH:

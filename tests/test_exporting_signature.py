@@ -17,7 +17,7 @@ from pt2wire.exporting.values import Values
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch.export import Dim, register_dataclass
 from torch.export.experimental import _export_forward_backward
-from torch.export.graph_signature import InputKind, InputSpec, SymBoolArgument, TensorArgument
+from torch.export.graph_signature import InputKind, InputSpec, SymBoolArgument, TensorArgument, TokenArgument
 from torch.utils import _pytree as pytree
 
 from .helpers.exporting import assert_json_is_pytorchs, exported
@@ -124,10 +124,11 @@ def test_tokens_of_operators_with_effects():
     assert _kinds(signature.output_specs) == ["token", "user_output"]
 
 
-def test_a_symbolic_bool_as_output_is_refused_by_name():
+def test_a_symbolic_bool_as_output_is_written_with_a_warning():
     ep = exported(lambda self, x: (x.shape[0] > 3, x), torch.ones(4), shapes=({0: Dim.AUTO},))
-    with pytest.raises(SerializeError, match=r"^graph signature, user_output `gt`: .*found SymBoolArgument"):
-        export_program(ep)
+    with pytest.warns(UserWarning, match="will refuse this program.*: the symbolic bool `gt` as an output"):
+        signature = export_program(ep).graph_module.signature
+    assert signature.output_specs[0].user_output.arg.as_sym_bool.as_name == "gt"
 
 
 @pytest.mark.parametrize("value", [1j, enum.IntEnum("Mode", "FAST").FAST, (1,)], ids=repr)
@@ -144,8 +145,8 @@ def test_specs_that_contradict_their_kind_are_refused():
         export_input_spec(InputSpec(InputKind.PARAMETER, TensorArgument("x"), None), values)
     with pytest.raises(SerializeError, match="expected a token, found TensorArgument"):
         export_input_spec(InputSpec(InputKind.TOKEN, TensorArgument("x"), None), values)
-    with pytest.raises(SerializeError, match=r"expected one of TensorArgument, .* found SymBoolArgument"):
-        export_argument_spec(SymBoolArgument("x"), values)
+    with pytest.raises(SerializeError, match=r"expected one of TensorArgument, .* found TokenArgument"):
+        export_argument_spec(TokenArgument("x"), values)
 
 
 # Modules.

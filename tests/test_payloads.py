@@ -287,11 +287,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "fake": (_fake, "cannot save a fake tensor, which has no data (FakeTensor)"),
     "subclass": (lambda: torch.ones(2).as_subclass(Wrapped), "cannot save a tensor subclass (Wrapped)"),
     "sparse": (lambda: torch.eye(2).to_sparse(), "cannot save a tensor whose layout is not strided"),
-    "conjugated": (lambda: torch.ones(2, dtype=torch.complex64).conj(), "a pending conjugation or negation"),
-    "negated": (
-        lambda: torch.ones(2, dtype=torch.complex64).conj().imag,
-        "a pending conjugation or negation",
-    ),
     "resized": (_resized, "need 32 bytes, the payload 'weight_0' has 4"),
     "object": (lambda: object(), "cannot save a constant that is no tensor (object)"),
 }

@@ -37,6 +37,10 @@ def test_versions_are_those_of_the_facts(then: Schema) -> None:
 def test_every_type_of_the_facts_is_there_and_no_other_but_ours(then: Schema) -> None:
     assert [t.name for t in then.types.values() if not t.own] == list(FACTS["types"])
     assert [t.name for t in then.types.values() if t.since_revision == 1] == [
+        "Value",
+        "ValueItem",
+        "NamedValue",
+        "Notes",
         "Writer",
         "IndexEntry",
         "ArchiveIndex",
@@ -72,6 +76,15 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
         if field.since_revision == 1 and not definition.own
     }
     assert own == {
+        "TensorMeta.conj": (1000, "optional bool"),
+        "TensorMeta.neg": (1001, "optional bool"),
+        "Node.exact_inputs": (1000, "optional list<NamedValue>"),
+        "Node.custom": (1001, "optional Value"),
+        "Graph.placeholder_metadata": (1000, "optional map<string, Notes>"),
+        "Graph.output_metadata": (1001, "optional map<string, Notes>"),
+        "RangeConstraint.min_float": (1000, "optional double"),
+        "RangeConstraint.max_float": (1001, "optional double"),
+        "GraphModule.custom": (1000, "optional Value"),
         "ExportedProgram.writer": (1000, "optional Writer"),
         "PayloadMeta.alias_of": (1000, "optional string"),
         "PayloadMeta.absent": (1002, "optional bool"),

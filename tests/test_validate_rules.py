@@ -12,10 +12,10 @@ from pt2wire.errors import DeserializeError, UnsafeArtifactError
 from pt2wire.validation import RULES, validate_tree
 from torch import nn
 
-from .helpers import lies_calls, lies_graphs, lies_programs
+from .helpers import lies_calls, lies_exact, lies_graphs, lies_programs
 from .helpers.lies import LIES, tree_of
 
-assert lies_calls and lies_graphs and lies_programs  # each registers its lies
+assert lies_calls and lies_exact and lies_graphs and lies_programs  # each registers its lies
 
 
 @pytest.mark.parametrize("name", ["training", "inference"])

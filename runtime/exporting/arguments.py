@@ -136,7 +136,7 @@ def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
             f"expected `{name}` to be a subgraph, found {_name(module)}", hint=_ATTRIBUTE_HINTS[kind]
         )
     try:
-        graph = export_graph(module, Values(values.symbols))
+        graph = export_graph(module, Values(values.symbols, own=values.own, refused=values.refused))
     except SerializeError as error:
         raise located(error, name) from error.__cause__
     return types.GraphArgument(name=name, graph=graph)
@@ -160,6 +160,11 @@ class _ListMember:
     export: Callable[[Sequence[Any], Values], Any]
 
 
+def _export_tuple(items: tuple[Any, ...], values: Values, empty_list: Make | None) -> types.Argument:
+    values.tuples = True
+    return _export_list(items, values, empty_list)
+
+
 def _export_list(items: Sequence[Any], values: Values, empty_list: Make | None) -> types.Argument:
     if not items:
         if empty_list is None:
@@ -181,7 +186,10 @@ def _kind(item: Any, values: Values) -> Any:
     if issubclass(kind, (list, tuple)):
         inner = frozenset([_kind(part, values) for part in item])
         inside = next((name for name, kinds in _INNER_KINDS if inner <= kinds), "mixed")
-        return f"({inside})" if issubclass(kind, tuple) else f"[{inside}]"
+        if issubclass(kind, tuple):
+            values.tuples = True
+            return f"({inside})"
+        return f"[{inside}]"
     return kind
 
 
@@ -272,7 +280,7 @@ _ARGUMENTS: TypeTable[_Export] = TypeTable(
         complex: _converted(types.Argument.of_complex, _export_complex),
         NoneType: _export_none,
         list: _export_list,
-        tuple: _export_list,
+        tuple: _export_tuple,
         dict: _export_dict,
         torch.dtype: _converted(types.Argument.of_scalar_type, export_scalar_type),
         torch.layout: _converted(types.Argument.of_layout, export_layout),

@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 from ..errors import SerializeError
 from ..generated import types
 from .arguments import export_argument
+from .exact import export_notes
 from .faults import located
 from .nodes import export_node
 from .tables import TypeTable
@@ -58,6 +59,10 @@ def _add_placeholder(node: Node, graph: types.Graph, values: Values) -> None:
             f"{type(value).__qualname__}"
         ) from None
     graph.inputs.append(export(node, value, values))
+    if (notes := export_notes(node.meta, values.own)) is not None:
+        if graph.placeholder_metadata is None:
+            graph.placeholder_metadata = {}
+        graph.placeholder_metadata[node.name] = notes
 
 
 def _export_constant(node: Node, value: Any, values: Values) -> types.Argument:
@@ -109,6 +114,8 @@ def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
     if not isinstance(outputs, (tuple, list)):
         raise SerializeError(f"expected a tuple of outputs, found {type(outputs).__qualname__}")
     graph.outputs = [export_argument(output, values) for output in outputs]
+    if (notes := export_notes(node.meta, values.own)) is not None:
+        graph.output_metadata = {node.name: notes}
 
 
 def _refuse(node: Node, graph: types.Graph, values: Values) -> None:

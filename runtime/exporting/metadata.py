@@ -8,7 +8,6 @@ from typing import Any
 
 from torch.fx.traceback import NodeSource
 
-from ..errors import SerializeError
 from .arguments import export_operator_name
 
 _SEPARATOR = ";"
@@ -17,16 +16,17 @@ _SEPARATOR = ";"
 def export_metadata(meta: Mapping[str, Any]) -> dict[str, str]:
     """Write the metadata of an FX node that the format keeps; each entry is one text."""
     return {
-        key: export(meta[key])
+        key: text
         for key, export, keeps_empty in _ENTRIES
-        if key in meta and (keeps_empty or meta[key])
+        if key in meta and (keeps_empty or meta[key]) and (text := export(meta[key])) is not None
     }
 
 
 def export_graph_metadata(meta: Mapping[str, Any]) -> dict[str, str]:
     """Write the metadata of a graph module that the format keeps: what users noted."""
     custom = meta.get("custom")
-    return {"custom": _export_custom(custom)} if custom else {}
+    text = _export_custom(custom) if custom else None
+    return {} if text is None else {"custom": text}
 
 
 def _export_stack_trace(trace: str) -> str:
@@ -45,14 +45,12 @@ def _export_torch_fn(names: Any) -> str:
     return _SEPARATOR.join(names)
 
 
-def _export_custom(custom: Any) -> str:
+def _export_custom(custom: Any) -> str | None:
+    """A note as JSON, or None where JSON cannot hold it: it is in a field of our own then."""
     try:
         return json.dumps(custom)
-    except (TypeError, ValueError) as cause:
-        raise SerializeError(
-            f"expected custom metadata that JSON can hold: {cause}",
-            hint="Keep texts, numbers, lists and dicts",
-        ) from cause
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _export_from_node(sources: Any) -> str:
@@ -63,7 +61,7 @@ def _export_from_node(sources: Any) -> str:
 
 
 #: In the order in which PyTorch writes them: the key, how its value becomes text, whether empty ones count.
-_ENTRIES: tuple[tuple[str, Callable[[Any], str], bool], ...] = (
+_ENTRIES: tuple[tuple[str, Callable[[Any], str | None], bool], ...] = (
     ("stack_trace", _export_stack_trace, False),
     ("nn_module_stack", _export_module_stack, False),
     ("source_fn_stack", _export_source_stack, False),
@@ -71,3 +69,5 @@ _ENTRIES: tuple[tuple[str, Callable[[Any], str], bool], ...] = (
     ("custom", _export_custom, False),
     ("from_node", _export_from_node, True),
 )
+
+METADATA_KEYS = tuple(key for key, _, _ in _ENTRIES)

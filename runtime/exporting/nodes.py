@@ -16,6 +16,7 @@ from ..errors import SerializeError
 from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS
 from .arguments import Make, export_argument, export_operator_name
+from .exact import export_exact_inputs, export_note
 from .metadata import export_metadata
 from .tables import TypeTable
 from .values import Values, export_value
@@ -56,8 +57,8 @@ def _export_operator(node: Node, values: Values) -> types.Node:
     target: Any = node.target
     if isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)):
         names = tuple(name for name, _, _ in _parameters(target))
-        return _node(node, _positional(node, names, values), _export_single(node, values))
-    return _node(node, _export_inputs(node, values), _export_operator_outputs(node, values))
+        return _node(node, _positional(node, names, values), _export_single(node, values), values)
+    return _node(node, _export_inputs(node, values), _export_operator_outputs(node, values), values)
 
 
 def _export_higher_order(node: Node, values: Values) -> types.Node:
@@ -73,7 +74,7 @@ def _export_function(node: Node, values: Values) -> types.Node:
     name = export_operator_name(node.target)
     if name in SYMBOLIC_FUNCTIONS:
         inputs = _positional(node, SYMBOLIC_FUNCTIONS[name].parameters, values)
-        return _node(node, inputs, _export_single(node, values))
+        return _node(node, inputs, _export_single(node, values), values)
     if name in FUNCTORCH_FUNCTIONS:
         return _export_call(node, values)
     raise SerializeError(
@@ -96,15 +97,24 @@ def _node(
     node: Node,
     inputs: list[types.NamedArgument],
     outputs: list[types.Argument],
+    values: Values,
     single_tensor: bool | None = None,
 ) -> types.Node:
+    meta = node.meta
+    exact_inputs = None
+    # Either is rare; several keyword arguments may be in another order than that of the operator's schema.
+    if values.tuples or len(node.kwargs) > 1:
+        exact_inputs = export_exact_inputs(inputs, node.args, node.kwargs, values)
+        values.tuples = False
     return types.Node(
         target=export_operator_name(node.target),
         inputs=inputs,
         outputs=outputs,
-        metadata=export_metadata(node.meta),
+        metadata=export_metadata(meta),
         is_hop_single_tensor_return=single_tensor,
         name=node.name,
+        exact_inputs=exact_inputs,
+        custom=export_note(meta["custom"], values.own) if "custom" in meta else None,
     )
 
 
@@ -190,7 +200,7 @@ def _export_call(node: Node, values: Values, single_tensor: bool | None = None) 
     outputs = (
         _export_multiple(node, value, values) if isinstance(value, tuple) else _export_single(node, values)
     )
-    return _node(node, inputs, outputs, single_tensor)
+    return _node(node, inputs, outputs, values, single_tensor)
 
 
 # -- outputs ----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from ..archive.extents import check_payload
 from ..archive.records import CONSTANTS, TENSOR_PREFIX, WEIGHT_PREFIX, WEIGHTS
 from ..errors import Pt2WireError, SerializeError
 from ..generated.types import PayloadConfig, PayloadMeta
+from ..lazy_bits import apply_bits, is_pending
 from .symbols import Symbols
 from .values import export_tensor_meta
 
@@ -40,7 +41,7 @@ class PayloadRecords:
         """The name of the payload in `folder` that holds the tensor's storage.
 
         PyTorch reads all views of one payload with one dtype, so a storage that is viewed with two is stored
-        twice.
+        twice. A pending conjugation or negation is applied, since PyTorch's readers know of none.
         """
         key = (folder, _storage_key(tensor), tensor.dtype)
         path_name = self._path_names.get(key)
@@ -48,9 +49,15 @@ class PayloadRecords:
             number = self._counts.get(folder, 0)
             self._counts[folder] = number + 1
             path_name = self._path_names[key] = f"{prefix}{number}"
-            storage = tensor.untyped_storage()
-            self.contents[folder + path_name] = lambda: storage_bytes(storage)
+            self.contents[folder + path_name] = _contents(tensor)
         return path_name
+
+
+def _contents(tensor: torch.Tensor) -> Callable[[], memoryview]:
+    storage, dtype, conj, neg = tensor.untyped_storage(), tensor.dtype, tensor.is_conj(), tensor.is_neg()
+    if conj or neg:
+        return lambda: storage_bytes(apply_bits(storage, dtype, conj, neg))
+    return lambda: storage_bytes(storage)
 
 
 def export_weights(state_dict: Mapping[str, torch.Tensor], records: PayloadRecords) -> PayloadConfig:
@@ -110,6 +117,8 @@ def _export(
 def _storage_key(tensor: torch.Tensor) -> Hashable:
     """What tensors that share their memory have in common."""
     storage = tensor.untyped_storage()
+    if is_pending(tensor):  # other bytes are stored than those of other tensors in this memory
+        return str(storage.device), storage._cdata, tensor.is_conj(), tensor.is_neg()
     if storage.device.type == "meta":
         cdata: int = storage._cdata  # no memory that could be compared
         return cdata
@@ -158,10 +167,5 @@ _REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
         lambda tensor: tensor.is_quantized,
         "a quantized tensor",
         "Replace it by its integers, scale and zero point before exporting",
-    ),
-    (
-        lambda tensor: tensor.is_conj() or tensor.is_neg(),
-        "a tensor with a pending conjugation or negation",
-        "Call `.resolve_conj().resolve_neg()` on it before exporting",
     ),
 )

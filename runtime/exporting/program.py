@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import torch
@@ -11,6 +12,8 @@ from torch.export import ExportedProgram
 from ..collector import collector_off
 from ..errors import SerializeError
 from ..generated import types
+from ..version import __version__
+from .exact import export_note
 from .graph import export_graph
 from .metadata import export_graph_metadata
 from .module_calls import export_module_call_graph
@@ -58,21 +61,28 @@ def export_program(
     # Modules among the inputs are nodes to pytree while a program is exported and written, not otherwise.
     with _enable_graph_inputs_of_type_nn_module(ep.example_inputs):
         module_calls = export_module_call_graph(ep.module_call_graph, values, namedtuples)
-    return types.ExportedProgram(
+    tree = types.ExportedProgram(
         graph_module=types.GraphModule(
             graph=graph,
             signature=export_signature(ep.graph_signature, values),
             module_call_graph=module_calls,
             metadata=export_graph_metadata(ep.graph_module.meta),
             treespec_namedtuple_fields=namedtuples,
+            custom=export_note(ep.graph_module.meta.get("custom"), values.own),
         ),
         opset_version={**(opset_version or {}), **_default_opset(opset_version)},
-        range_constraints=export_range_constraints(ep.range_constraints),
+        range_constraints=export_range_constraints(ep.range_constraints, values.own),
         schema_version=types.SchemaVersion(major=types.SCHEMA_VERSION[0], minor=types.SCHEMA_VERSION[1]),
         verifiers=[verifier.dialect for verifier in ep.verifiers],
         torch_version=str(torch.__version__),  # a subclass of str, which codecs take the slow path for
         guards_code=list(ep._guards_code),
     )
+    if values.own:
+        tree.writer = types.Writer(name="pt2wire", version=__version__, revision=types.REVISION)
+    if values.refused:
+        found = "; ".join(dict.fromkeys(values.refused))
+        warnings.warn(f"torch.export.load will refuse this program, pt2wire reads it: {found}", stacklevel=3)
+    return tree
 
 
 def _default_opset(opset_version: Mapping[str, int] | None) -> dict[str, int]:

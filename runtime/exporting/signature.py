@@ -13,6 +13,7 @@ from torch.export.graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymBoolArgument,
     SymFloatArgument,
     SymIntArgument,
     TensorArgument,
@@ -70,9 +71,15 @@ _ARGUMENT_SPECS: dict[type, Callable[[Any, Values], types.Argument]] = {
     SymFloatArgument: lambda spec, values: types.Argument.of_sym_float(
         types.SymFloatArgument.of_name(_value_name(spec, values))
     ),
-    # No SymBoolArgument: torch.export makes none. PyTorch's schema has it, so importing reads it.
+    SymBoolArgument: lambda spec, values: _export_condition(_value_name(spec, values), values),
     ConstantArgument: lambda spec, values: export_argument(spec.value, values),
 }
+
+
+def _export_condition(name: str, values: Values) -> types.Argument:
+    # The format has room for it, and PyTorch's reader knows it, but not as an output of the program.
+    values.refused.append(f"the symbolic bool `{name}` as an output")
+    return types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name))
 
 
 def _value_name(spec: Any, values: Values) -> str:

@@ -63,15 +63,25 @@ def export_expression(expression: sympy.Basic) -> str:
 
 
 def export_range_constraints(
-    ranges: Mapping[sympy.Symbol, ValueRanges[Any]],
+    ranges: Mapping[sympy.Symbol, ValueRanges[Any]], own: set[str]
 ) -> dict[str, types.RangeConstraint]:
-    """Write the permitted range of each symbol; a bound that is missing stands for infinity."""
-    return {
-        str(symbol): types.RangeConstraint(
-            min_val=_export_bound(value.lower, math.ceil), max_val=_export_bound(value.upper, math.floor)
+    """Write the permitted range of each symbol; a bound that is missing stands for infinity.
+
+    Args:
+        ranges: By symbol.
+        own: The names of the fields of our own in use, to which those for fractions are added.
+    """
+    exported = {}
+    for symbol, value in ranges.items():
+        bounds = exported[str(symbol)] = types.RangeConstraint(
+            min_val=_export_bound(value.lower, math.ceil),
+            max_val=_export_bound(value.upper, math.floor),
+            min_float=_export_fraction(value.lower),
+            max_float=_export_fraction(value.upper),
         )
-        for symbol, value in ranges.items()
-    }
+        if bounds.min_float is not None or bounds.max_float is not None:
+            own.add("range")
+    return exported
 
 
 def _export_bound(bound: Any, rounded: Any) -> int | None:
@@ -79,3 +89,8 @@ def _export_bound(bound: Any, rounded: Any) -> int | None:
         return None
     # Bounds of integer symbols may be fractions: the nearest integer inside of the range means the same.
     return int(bound) if isinstance(bound, sympy.Integer) else int(rounded(bound))
+
+
+def _export_fraction(bound: Any) -> float | None:
+    """The bound of a floating-point number, where no integer is the same."""
+    return float(bound) if isinstance(bound, sympy.Float) and bound != int(bound) else None

@@ -28,6 +28,9 @@ class _FromTorch(dict[Any, Any]):
 
 
 _SCALAR_TYPES: dict[torch.dtype, types.ScalarType] = _FromTorch("dtype", types.ScalarType)
+_COMPLEX = frozenset(
+    (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
+)
 _LAYOUTS: dict[torch.layout, types.Layout] = _FromTorch("layout", types.Layout)
 _MEMORY_FORMATS: dict[torch.memory_format, types.MemoryFormat] = _FromTorch(
     "memory format", types.MemoryFormat
@@ -44,6 +47,9 @@ class Values:
         references: How an argument refers to what an FX node produced: the member of `Argument`, and the
             name. A value of several outputs has none itself, the `getitem` nodes that take it apart have.
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
+        own: Names of the fields of our own in use so far, shared by all graphs of the program.
+        refused: What PyTorch's reader will refuse of the program so far, shared by all graphs of the program.
+        tuples: Whether an argument written since this was last reset held a tuple, which becomes a list.
     """
 
     symbols: Symbols
@@ -53,6 +59,9 @@ class Values:
     sym_bools: dict[str, types.SymBool] = field(default_factory=dict)
     references: dict[Node, tuple[str, str]] = field(default_factory=dict)
     duplicates: dict[str, str] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+    refused: list[str] = field(default_factory=list)
+    tuples: bool = False
 
 
 def export_value(name: str, value: Any, owners: Iterable[Node], values: Values) -> types.Argument:
@@ -83,7 +92,10 @@ def export_value(name: str, value: Any, owners: Iterable[Node], values: Values) 
 
 
 def _define_tensor(name: str, value: torch.Tensor, values: Values) -> types.Argument:
-    _add(name, export_tensor_meta(value, values.symbols), values.tensors)
+    meta = export_tensor_meta(value, values.symbols)
+    if meta.conj or meta.neg:
+        values.own.add("conj")
+    _add(name, meta, values.tensors)
     return types.Argument.of_tensor(types.TensorArgument(name=name))
 
 
@@ -138,7 +150,7 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
         raise SerializeError(
             f"expected a tensor with strides, found layout {tensor.layout}: {cause}"
         ) from cause
-    return types.TensorMeta(
+    meta = types.TensorMeta(
         dtype=export_scalar_type(tensor.dtype),
         sizes=[export_sym_int(size, symbols) for size in tensor.shape],
         requires_grad=tensor.requires_grad,
@@ -147,6 +159,11 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
         storage_offset=export_sym_int(offset, symbols),
         layout=export_layout(tensor.layout),
     )
+    if meta.dtype in _COMPLEX and tensor.is_conj():
+        meta.conj = True
+    if tensor.is_neg():
+        meta.neg = True
+    return meta
 
 
 def export_sym_int(value: int | torch.SymInt, symbols: Symbols) -> types.SymInt:

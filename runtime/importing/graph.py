@@ -12,8 +12,8 @@ from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_pa
 from ..errors import DeserializeError
 from ..generated import types
 from .arguments import import_argument
-from .faults import located
-from .nodes import import_node
+from .faults import located, within
+from .nodes import import_node, import_notes
 from .values import Program, Values
 
 
@@ -45,6 +45,8 @@ def import_graph(tree: types.Graph, program: Program, constant_names: dict[int, 
         except Exception as error:
             raise _in_node(located(error, f"nodes[{index}]"), node) from error
     _add_output(tree, values)
+    _add_notes("placeholder", tree.placeholder_metadata, values)
+    _add_notes("output", tree.output_metadata, values)
     _drop_unused_outputs(values)
     _bind_unbacked(values)
     symbols.unbound = outer_unbound
@@ -117,6 +119,21 @@ def _add_output(tree: types.Graph, values: Values) -> None:
         node.meta["val"] = tuple(
             output.meta.get("val") if isinstance(output, Node) else output for output in outputs
         )
+
+
+def _add_notes(op: str, notes: dict[str, types.Notes] | None, values: Values) -> None:
+    """Put the notes on nodes that are no calls where they were."""
+    if notes is None:
+        return
+    nodes = {node.name: node for node in values.graph.nodes if node.op == op}
+    for name, noted in notes.items():
+        with within(f"{op}_metadata[{name[:80]!r}]"):
+            if name not in nodes:
+                raise DeserializeError(f"expected the name of the node of an {_NOTED[op]}, found another")
+            nodes[name].meta.update(import_notes(noted, values))
+
+
+_NOTED = {"placeholder": "input", "output": "output"}
 
 
 # How an output is called that no node takes out: after the call, or after the list that it is in.

@@ -17,6 +17,7 @@ from ..generated import types
 from ..names import check_identifier
 from ..operators import SYMBOLIC_FUNCTIONS
 from .arguments import import_argument
+from .exact import import_exact, import_note, match_exact_inputs
 from .faults import each, located, within
 from .targets import find_target
 from .values import Values, check_name
@@ -55,20 +56,28 @@ def import_node(node: types.Node, values: Values) -> None:
     if node.name:
         check_name(node.name)
         fx_node.name = node.name  # FX alters a name that another node has for the time being
-    metadata = values.program.metadata
     try:
         _import_outputs(node, fx_node, in_tuple, values)
     except Exception as error:
         raise located(error, "outputs") from error
-    meta = metadata.import_metadata(node.metadata)
+    meta = import_notes(node, values)
     meta.setdefault("nn_module_stack", {})  # the format leaves out an empty one
     fx_node.meta.update(meta)
     if higher_order:
         # The format has no room for metadata of the nodes that get a subgraph: they take the call's.
         for argument in (*args, *kwargs.values()):
             if isinstance(argument, Node) and argument.op == "get_attr":
-                argument.meta.update(metadata.import_metadata(node.metadata))
+                argument.meta.update(import_notes(node, values))
     _learn(target, fx_node, values)
+
+
+def import_notes(node: types.Node | types.Notes, values: Values) -> dict[str, Any]:
+    """Read what is kept about a node besides what it computes."""
+    meta = values.program.metadata.import_metadata(node.metadata)
+    if node.custom is not None:
+        with within("custom"):
+            meta["custom"] = import_note(node.custom)
+    return meta
 
 
 def _first_name(node: types.Node) -> str | None:
@@ -125,13 +134,14 @@ def _import_inputs(node: types.Node, target: OpOverload[..., Any], values: Value
     """Read what an operator is called with: some positional, in the order of its schema, others by name."""
     parameters = _parameters(target)
     given: dict[str, tuple[types.ArgumentKind | None, Any]] = {}
-    for index, item in enumerate(node.inputs):
+    inputs, exact = match_exact_inputs(node)
+    for index, item in enumerate(inputs):
         if item.name not in parameters or item.name in given:
             raise DeserializeError(
                 f"expected an argument of {target._schema}, each once, found {item.name[:80]!r}",
                 path=f"inputs[{index}].name",
             )
-        given[item.name] = (item.kind, _import_input(index, item, values))
+        given[item.name] = (item.kind, _import_input(index, item, exact[index], values))
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for name, (keyword_only, required) in parameters.items():
@@ -151,6 +161,8 @@ def _import_inputs(node: types.Node, target: OpOverload[..., Any], values: Value
             kwargs = {}
         else:
             kwargs[name] = value
+    if node.exact_inputs is not None:
+        kwargs = {item.name: kwargs[item.name] for item in inputs if item.name in kwargs}
     return tuple(args), kwargs
 
 
@@ -158,8 +170,9 @@ def _import_call(node: types.Node, values: Values) -> _Inputs:
     """Read what something without a schema is called with: arguments without a name are positional."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
-    for index, item in enumerate(node.inputs):
-        value = _import_input(index, item, values)
+    inputs, exact = match_exact_inputs(node)
+    for index, item in enumerate(inputs):
+        value = _import_input(index, item, exact[index], values)
         # Functions over symbolic numbers take all by position; files before 8.9 do not say which are.
         if item.kind == _POSITIONAL or item.name == "" or node.target in SYMBOLIC_FUNCTIONS:
             args.append(value)
@@ -172,11 +185,12 @@ def _import_call(node: types.Node, values: Values) -> _Inputs:
     return tuple(args), kwargs
 
 
-def _import_input(index: int, item: types.NamedArgument, values: Values) -> Any:
+def _import_input(index: int, item: types.NamedArgument, exact: types.Value | None, values: Values) -> Any:
     try:
-        return import_argument(item.arg, values)
+        return import_argument(item.arg, values) if exact is None else import_exact(exact, values)
     except Exception as error:
-        raise located(error, f"inputs[{index}].arg") from error
+        step = f"inputs[{index}].arg" if exact is None else f"exact_inputs[{index}].value"
+        raise located(error, step) from error
 
 
 # -- outputs ----------------------------------------------------------------------------------------------
@@ -242,7 +256,7 @@ def _import_item(node: types.Node, fx_node: Node, index: int, output: _Output, v
         inner = [(member.removesuffix("s"), element) for element in value]
         item.meta["val"] = _import_items(node, item, inner, values)
     # Where it came from is where the call did.
-    item.meta.update(values.program.metadata.import_metadata(node.metadata))
+    item.meta.update(import_notes(node, values))
     return item.meta["val"]
 
 

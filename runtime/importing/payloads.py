@@ -12,6 +12,7 @@ from ..archive.extents import Extent, check_payload
 from ..archive.payloads import Payload, alias_problem, same_bytes
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta
+from ..lazy_bits import apply_bits, set_bits
 from .values import import_device, import_scalar_type
 
 _MEMORY_ALIGNMENT = 16
@@ -30,6 +31,7 @@ class PayloadStorages:
     _storages: dict[tuple[int, torch.device], tuple[memoryview, torch.UntypedStorage]] = field(
         default_factory=dict
     )
+    _pending: dict[object, torch.UntypedStorage] = field(default_factory=dict)
 
     def storage(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
         """The storage for the bytes of one payload, the same one each time."""
@@ -38,6 +40,15 @@ class PayloadStorages:
             # Keeping the view keeps its id from being given to another one.
             self._storages[key] = (data, self._make(data, device))
         return self._storages[key][1]
+
+    def pending(
+        self, data: memoryview, device: torch.device, dtype: torch.dtype, conj: bool, neg: bool
+    ) -> torch.UntypedStorage:
+        """The storage for the bytes of a payload of which tensors show the conjugated or negated numbers."""
+        key = (id(data), device, dtype, conj, neg)
+        if key not in self._pending:
+            self._pending[key] = apply_bits(self.storage(data, device), dtype, conj, neg)
+        return self._pending[key]
 
     def _make(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
         if device.type == "meta" or len(data) == 0:
@@ -109,7 +120,8 @@ def _import(
         extent = check_payload(meta, len(data), where)
         assert meta.tensor_meta is not None  # check_payload has refused it
         device = import_device(meta.tensor_meta.device)
-        identity = (id(data), device, meta.tensor_meta.dtype, extent, meta.is_param)
+        bits = (meta.tensor_meta.conj, meta.tensor_meta.neg)
+        identity = (id(data), device, meta.tensor_meta.dtype, extent, meta.is_param, bits)
         if identity not in made:
             made[identity] = _tensor(storages, data, device, extent, meta, where)
         tensors[fqn] = made[identity]
@@ -146,8 +158,15 @@ def _tensor(
 ) -> torch.Tensor:
     assert meta.tensor_meta is not None
     try:
-        tensor = torch.empty(0, dtype=import_scalar_type(meta.tensor_meta.dtype), device=device)
-        tensor.set_(storages.storage(data, device), extent.storage_offset, extent.sizes, extent.strides)
+        dtype = import_scalar_type(meta.tensor_meta.dtype)
+        tensor = torch.empty(0, dtype=dtype, device=device)
+        conj, neg = bool(meta.tensor_meta.conj), bool(meta.tensor_meta.neg)
+        if conj or neg:
+            storage = storages.pending(data, device, dtype, conj, neg)
+        else:
+            storage = storages.storage(data, device)
+        tensor.set_(storage, extent.storage_offset, extent.sizes, extent.strides)
+        tensor = set_bits(tensor, conj, neg)
         if meta.is_param:
             return torch.nn.Parameter(tensor, requires_grad=meta.tensor_meta.requires_grad)
         return tensor.requires_grad_(meta.tensor_meta.requires_grad)

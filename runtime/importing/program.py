@@ -13,6 +13,7 @@ from ..collector import collector_off
 from ..errors import DeserializeError
 from ..generated import types
 from ..guards import check_guard
+from .exact import import_note
 from .faults import each, within
 from .graph import import_graph
 from .metadata import import_graph_metadata
@@ -70,6 +71,9 @@ def import_program(
                     module.module_call_graph, values, module.treespec_namedtuple_fields
                 )
             meta = import_graph_metadata(module)
+            if module.custom is not None:
+                with within("custom"):
+                    meta["custom"] = import_note(module.custom)
             ep = ExportedProgram(
                 root=values.module,
                 graph=values.graph,

@@ -249,7 +249,7 @@ def import_ranges(ranges: Mapping[str, types.RangeConstraint]) -> dict[str, Valu
     made = {}
     for name, bounds in ranges.items():
         with within(f"[{name!r}]"):
-            made[name] = _import_range(bounds, _FLOATS if _FLOAT_SYMBOL.fullmatch(name) else _INTEGERS)
+            made[name] = _import_range(bounds, _FLOATS if _is_float(name, bounds) else _INTEGERS)
     return made
 
 
@@ -259,11 +259,18 @@ _FLOATS = (sympy.Float, sympy.oo)
 _FLOAT_SYMBOL = re.compile(r"zu?f[0-9]+", re.ASCII)
 
 
+def _is_float(name: str, bounds: types.RangeConstraint) -> bool:
+    fractions = (bounds.min_float, bounds.max_float)
+    return fractions != (None, None) or _FLOAT_SYMBOL.fullmatch(name) is not None
+
+
 def _import_range(bounds: types.RangeConstraint, kind: tuple[Any, Any]) -> ValueRanges[Any]:
     number, infinity = kind
-    lower = -infinity if bounds.min_val is None else number(bounds.min_val)
-    upper = infinity if bounds.max_val is None else number(bounds.max_val)
-    if lower > upper:
+    least = bounds.min_val if bounds.min_float is None else bounds.min_float
+    most = bounds.max_val if bounds.max_float is None else bounds.max_float
+    lower = -infinity if least is None else number(least)
+    upper = infinity if most is None else number(most)
+    if not lower <= upper:
         raise DeserializeError(
             f"expected a range whose minimum is not above its maximum, found [{lower}, {upper}]"
         )

@@ -14,6 +14,7 @@ from torch.nn import Module
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..lazy_bits import set_bits
 from ..names import check_device, check_value_name
 from .faults import each, located
 from .metadata import Metadata
@@ -186,6 +187,10 @@ class FakeTensors:
         else:
             element = self._symbolic(sizes, strides, offset, dtype, own)
         tensor = FakeTensor(self.mode, element, device)
+        if meta.conj or meta.neg:
+            pending = set_bits(tensor, bool(meta.conj), bool(meta.neg))
+            assert isinstance(pending, FakeTensor)
+            tensor = pending
         if meta.requires_grad:
             tensor.requires_grad_(True)
         return tensor

@@ -21,6 +21,13 @@ def check_argument(scope: Scope, argument: types.Argument) -> None:
         use(scope, argument.value)
 
 
+def check_member(scope: Scope, member: str, value: Any) -> None:
+    """Checks what a member of `Argument` holds, wherever it stands."""
+    use = _USES[member]
+    if use is not None:
+        use(scope, value)
+
+
 def _tensor(scope: Scope, value: types.TensorArgument) -> None:
     scope.use(value.name, "tensor")
 

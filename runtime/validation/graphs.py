@@ -8,6 +8,7 @@ from ..generated import types
 from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, argument_names, check_argument, is_known_name
+from .exact import check_exact_inputs, check_notes, note_problems
 from .metadata import metadata_problems
 from .scopes import ProgramState, Scope
 from .subgraphs import check_operands
@@ -48,6 +49,10 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     scope.at = ("inputs",)
     for name in constant_names:
         scope.take(name)
+    if graph.placeholder_metadata is not None:
+        check_notes(scope, "placeholder_metadata", graph.placeholder_metadata, scope.taken)
+    if graph.output_metadata is not None:
+        check_notes(scope, "output_metadata", graph.output_metadata, {"output"})
     for index, node in enumerate(graph.nodes):
         scope.node = node
         _check_node(scope, node, index)
@@ -72,6 +77,8 @@ def _check_values(scope: Scope) -> None:
     graph, findings, symbols = scope.graph, scope.findings, scope.program.symbols
     for name, meta in graph.tensor_values.items():
         check_tensor_meta(meta, f"{scope.path}.tensor_values[{name!r}]", findings, symbols)
+        if meta.conj or meta.neg:
+            scope.program.own = True
     numbers: tuple[tuple[str, Mapping[str, types.SymInt | types.SymBool | types.SymFloat]], ...] = (
         ("sym_int_values", graph.sym_int_values),
         ("sym_bool_values", graph.sym_bool_values),
@@ -105,6 +112,12 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             scope.at = ("nodes", index, "inputs", position, "name")
             scope.check_name(named.name, check=check_identifier)
     scope.at = ("nodes", index)
+    if node.exact_inputs is not None:
+        check_exact_inputs(scope, node, index)
+    if node.custom is not None:
+        scope.program.own = True
+        for message in note_problems(node.custom, node.metadata.get("custom")):
+            scope.add("exact", message, ".custom")
     if target is not None:
         _CALLS[target.kind](scope, node, target)
     if node.name is not None:

@@ -82,6 +82,8 @@ _RULES = (
     Rule("treespec", "tree", "A treespec is in the language that PyTorch writes.", unsafe=True),
     Rule("treespec-leaves", "tree", "A treespec has as many leaves as there are values."),
     Rule("metadata", "tree", "Metadata of nodes and graphs is in the format that loading takes apart."),
+    Rule("exact", "tree", "A field of our own says what PyTorch's field says, only more exactly."),
+    Rule("writer", "tree", "A program with fields of our own says who wrote them."),
     Rule(
         "payload-missing", "payloads", "Every weight, constant and custom object of the graph has a payload."
     ),

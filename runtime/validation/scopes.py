@@ -47,6 +47,7 @@ class ProgramState:
         custom_objects: Names of custom objects that are no value of a graph, so constants of the archive.
         pending: Subgraphs that are still to be checked; a list rather than recursion, since a file decides
             how deep they nest.
+        own: Whether a field of our own was met.
     """
 
     def __init__(self, findings: Findings, symbols: Symbols) -> None:
@@ -56,6 +57,7 @@ class ProgramState:
         self.custom_objects: set[str] = set()
         self.metadata: set[tuple[str, str]] = set()
         self.pending: list[Pending] = []
+        self.own = False
         self._targets: dict[str, tuple[Target | None, Problem | None]] = {}
 
     def target(self, text: str) -> tuple[Target | None, Problem | None]:

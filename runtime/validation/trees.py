@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 from ..errors import DeserializeError
 from ..findings import Finding
@@ -10,6 +11,7 @@ from ..generated import types
 from ..guards import check_guard
 from ..names import check_identifier
 from ..trees import check_version
+from .exact import note_problems
 from .graphs import check_graphs
 from .rules import Findings
 from .scopes import ProgramState
@@ -47,6 +49,16 @@ found 'os.system', in node 'relu' (os.system) [target]
     check_signature(module.graph, module.signature, findings)
     check_module_calls(module, scope, findings)
     _check_module_metadata(module, findings)
+    if module.custom is not None:
+        program.own = True
+        for message in note_problems(module.custom, module.metadata.get("custom")):
+            findings.add("exact", "graph_module.custom", message)
+    program.own |= any(
+        bounds.min_float is not None or bounds.max_float is not None
+        for bounds in tree.range_constraints.values()
+    )
+    if program.own and tree.writer is None:
+        findings.add("writer", "writer", "expected the writer of the program's own fields, found none")
     _check_ranges(tree, findings)
     for index, guard in enumerate(tree.guards_code):
         try:
@@ -73,9 +85,26 @@ def _check_ranges(tree: types.ExportedProgram, findings: Findings) -> None:
         # A derived dimension is declared by its expression as sympy prints it, `2*s0`. It is only compared.
         if not name.isprintable() or not 0 < len(name) <= MAX_RANGE_NAME:
             findings.add("range", path, f"expected a symbol or an expression, found {name[:80]!r}")
-        lower, upper = bounds.min_val, bounds.max_val
+        lower, upper = _check_fractions(bounds, path, findings)
         if lower is not None and upper is not None and lower > upper:
             findings.add("range", path, f"expected min_val <= max_val, found {lower} > {upper}")
+
+
+def _check_fractions(
+    bounds: types.RangeConstraint, path: str, findings: Findings
+) -> tuple[float | None, float | None]:
+    """The bounds of a range; adds what is wrong with those that are fractions."""
+    found: list[float | None] = []
+    for field, fraction, whole, rounded in (
+        ("min_float", bounds.min_float, bounds.min_val, math.ceil),
+        ("max_float", bounds.max_float, bounds.max_val, math.floor),
+    ):
+        found.append(whole if fraction is None else fraction)
+        if fraction is not None and not (math.isfinite(fraction) and rounded(fraction) == whole):
+            findings.add(
+                "exact", f"{path}.{field}", f"expected a number that rounds to {whole}, found {fraction}"
+            )
+    return found[0], found[1]
 
 
 def _check_module_metadata(module: types.GraphModule, findings: Findings) -> None:

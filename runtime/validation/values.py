@@ -22,6 +22,10 @@ _DIFFERENTIABLE = frozenset(
 
 _LARGE = 2**20  # numbers from which on a product could matter
 
+_COMPLEX = frozenset(
+    (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
+)
+
 SymbolicNumber = types.SymInt | types.SymFloat | types.SymBool
 
 # What the expression of each union must be, and the hint member that goes with it. PyTorch writes no hint
@@ -162,6 +166,8 @@ def check_tensor_meta(
         findings.add(rule, f"{path}.requires_grad", message)
     if meta.layout == types.Layout.Unknown:
         findings.add(rule, f"{path}.layout", "expected a layout, found Unknown")
+    if meta.conj and meta.dtype not in _COMPLEX:
+        findings.add(rule, f"{path}.conj", f"expected a complex dtype, found {meta.dtype.name}")
     if (problem := check_device(meta.device.type, meta.device.index)) is not None:
         findings.add(rule, f"{path}.device", problem)
 

@@ -106,6 +106,55 @@ def metadata_custom(self, x):
     return self.second["inner"](self.first(x).relu())
 
 
+def _annotate_beyond_json(ep: ExportedProgram) -> ExportedProgram:
+    for number, node in enumerate(ep.graph.nodes):
+        if node.op in ("call_function", "placeholder", "output"):
+            node.meta["custom"] = {number: (1, [2.0, (None,)]), True: {"nan": float("nan")}, "": ()}
+    ep.graph_module.meta["custom"] = [("a", "b")]
+    return ep
+
+
+@case(lambda: call(randn(2, 4)), _pair, after=_annotate_beyond_json)
+def metadata_custom_beyond_json(self, x):
+    return self.second["inner"](self.first(x).relu())
+
+
+def _annotate_inputs(ep: ExportedProgram) -> ExportedProgram:
+    for node in ep.graph.nodes:
+        if node.op in ("placeholder", "output"):
+            node.meta["custom"] = {"role": node.op}
+            node.meta["stack_trace"] = f"line of {node.name}"
+            node.meta["nn_module_stack"] = {"L__self__": ("", "Model")}
+    return ep
+
+
+@case(lambda: call(randn(2, 4), 3), _pair, after=_annotate_inputs)
+def metadata_of_inputs_weights_and_outputs(self, x, number):
+    return self.second["inner"](self.first(x)) * number, 7
+
+
+def _turn_keyword_arguments(ep: ExportedProgram) -> ExportedProgram:
+    for node in ep.graph.nodes:
+        node.kwargs = dict(reversed(node.kwargs.items()))
+    return ep
+
+
+@case(lambda: call(randn(3)), after=_turn_keyword_arguments)
+def keyword_arguments_in_another_order(self, x):
+    return torch.full((3,), 1.0, dtype=torch.float64, device="cpu") + torch.zeros(3, device="cpu") + x
+
+
+@case(lambda value=1: call(torch.full((3,), float(value))), sizes=({"value": 5},))
+def while_loop_with_tuples(self, x):
+    def more(i, y):
+        return i.sum() < 3
+
+    def step(i, y):
+        return i + 1, y * 2
+
+    return torch.while_loop(more, step, (torch.zeros(1), x))
+
+
 @case(lambda: call(randn(2, 4)), _pair, export={"strict": True})
 def metadata_of_strict_export(self, x):
     return self.second["inner"](self.first(x).relu()), torch.nn.functional.gelu(x)

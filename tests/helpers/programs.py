@@ -174,6 +174,7 @@ def _describe_tensor(tensor: Tensor) -> str:
     if tensor.layout is torch.strided:
         stride = _describe(list(tensor.stride()))
     grad = " requires_grad" if tensor.requires_grad else ""
+    grad += " conj" * tensor.is_conj() + " neg" * tensor.is_neg()
     kind = f"{type(tensor).__name__} {tensor.dtype} {tensor.device} {tensor.layout}"
     return f"{kind} size {size} stride {stride}{grad}"
 

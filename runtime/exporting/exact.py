@@ -1,0 +1,148 @@
+"""Python values as they are, for the fields of our own: where PyTorch's members or JSON lose something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import SerializeError
+from ..generated import types
+from .arguments import export_argument
+from .metadata import METADATA_KEYS, export_metadata
+from .symbols import Symbols
+from .tables import TypeTable
+from .values import Values
+
+_NOTES = frozenset(METADATA_KEYS)
+
+
+def export_exact(value: Any, values: Values) -> types.Value:
+    """Write a value with its containers as they are; all else is as in an argument.
+
+    Args:
+        value: A tuple, list or dict, nested or not, of what an argument may be.
+        values: The values of the graph, to which nodes refer.
+
+    Raises:
+        SerializeError: For a type that an argument cannot be.
+
+    Example:
+        >>> export_exact((1, 2.5), Values(Symbols()))
+        Value(as_tuple=[Value(as_int=1), Value(as_float=2.5)])
+    """
+    return _VALUES[type(value)](value, values)
+
+
+def _single(value: Any, values: Values) -> types.Value:
+    argument = export_argument(value, values)
+    return types.Value.create(**{argument.type: argument.value})
+
+
+def _items(make: Callable[[list[types.Value]], types.Value]) -> Callable[[Any, Values], types.Value]:
+    return lambda items, values: make([export_exact(item, values) for item in items])
+
+
+def _dict(items: dict[Any, Any], values: Values) -> types.Value:
+    return types.Value.of_dict(
+        [
+            types.ValueItem(key=export_exact(key, values), value=export_exact(value, values))
+            for key, value in items.items()
+        ]
+    )
+
+
+_VALUES: TypeTable[Callable[[Any, Values], types.Value]] = TypeTable(
+    {
+        tuple: _items(types.Value.of_tuple),
+        list: _items(types.Value.of_list),
+        dict: _dict,
+        object: _single,
+    }
+)
+
+
+def export_exact_inputs(
+    inputs: list[types.NamedArgument], args: tuple[Any, ...], kwargs: dict[str, Any], values: Values
+) -> list[types.NamedValue] | None:
+    """Write the arguments of a call as they are, or None where `inputs` says all there is.
+
+    Args:
+        inputs: How PyTorch's format holds the arguments: positional ones in order, others by name.
+        args: The positional arguments.
+        kwargs: The others.
+        values: The values of the graph.
+    """
+    positional = [item for item in inputs if item.kind == types.ArgumentKind.POSITIONAL]
+    by_name = {item.name: item for item in inputs if item.kind != types.ArgumentKind.POSITIONAL}
+    given = [*zip(positional, args, strict=True), *((by_name[name], value) for name, value in kwargs.items())]
+    exact = [
+        types.NamedValue(
+            name=item.name,
+            value=None if _comes_back(item.arg, value) else export_exact(value, values),
+        )
+        for item, value in given
+    ]
+    if list(by_name) == list(kwargs) and all(item.value is None for item in exact):
+        return None
+    values.own.add("exact_inputs")
+    return exact
+
+
+def _comes_back(argument: types.Argument, value: Any) -> bool:
+    """Whether a reader of the argument gets the containers of the value: lists, but for lists of ints."""
+    if argument.type == "as_int_lists":
+        return not isinstance(value, tuple)
+    return not _holds_tuple(value)
+
+
+def _holds_tuple(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return True
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_holds_tuple(item) for item in items)
+
+
+def export_note(note: Any, own: set[str]) -> types.Value | None:
+    """Write a note that users left in `meta["custom"]`, or None where JSON says all there is.
+
+    Args:
+        note: The note.
+        own: The names of the fields of our own in use, to which this one is added.
+
+    Raises:
+        SerializeError: For a note of types that neither JSON nor `Value` has.
+    """
+    try:
+        if not note or _survives_json(note):
+            return None
+        exact = export_exact(note, Values(Symbols()))
+    except (SerializeError, RecursionError) as error:
+        if isinstance(error, RecursionError):
+            raise SerializeError(
+                "expected custom metadata that ends, found endless or very deep one"
+            ) from error
+        raise SerializeError(
+            f"expected custom metadata of texts, numbers, lists, tuples and dicts: {error.message}"
+        ) from error
+    own.add("custom")
+    return exact
+
+
+def export_notes(meta: Mapping[str, Any], own: set[str]) -> types.Notes | None:
+    """Write what is kept about a node that is no call, or None where there is nothing."""
+    if _NOTES.isdisjoint(meta):
+        return None
+    metadata = {key: text for key, text in export_metadata(meta).items() if meta[key]}
+    custom = export_note(meta.get("custom"), own)
+    if not metadata and custom is None:
+        return None
+    own.add("notes")
+    return types.Notes(metadata=metadata, custom=custom)
+
+
+def _survives_json(note: Any) -> bool:
+    if isinstance(note, dict):
+        return all(isinstance(key, str) and _survives_json(value) for key, value in note.items())
+    if isinstance(note, list):
+        return all(map(_survives_json, note))
+    return note is None or isinstance(note, (str, int, float))

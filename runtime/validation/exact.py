@@ -1,0 +1,198 @@
+"""Fields of our own: that their values are sound, and say the same as PyTorch's fields, only more exactly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..generated import types
+from .arguments import MAX_DEPTH, check_member
+from .metadata import metadata_problems
+from .scopes import Scope
+
+#: Members of `Value` that are constants and stand for themselves in a note.
+_CONSTANTS: dict[str, Callable[[Any], Any]] = {
+    "as_none": lambda value: None,
+    "as_bool": lambda value: value,
+    "as_int": lambda value: value,
+    "as_float": lambda value: value,
+    "as_string": lambda value: value,
+}
+_BEYOND_JSON = frozenset({"as_complex", "as_scalar_type", "as_memory_format", "as_layout", "as_device"})
+
+
+# -- arguments --------------------------------------------------------------------------------------------
+
+
+def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
+    """Checks the exact arguments of a node that has some against the arguments that PyTorch reads."""
+    assert node.exact_inputs is not None
+    scope.program.own = True
+    waiting: dict[str, list[types.Argument]] = {}
+    for item in node.inputs:
+        waiting.setdefault(item.name, []).append(item.arg)
+    for position, exact in enumerate(node.exact_inputs):
+        scope.at = ("nodes", index, "exact_inputs", position)
+        if not waiting.get(exact.name):
+            scope.add("exact", f"expected one of the inputs, each once, found {exact.name[:80]!r}", ".name")
+            continue
+        argument = waiting[exact.name].pop(0)
+        if exact.value is None:
+            continue
+        scope.at = (*scope.at, "value")
+        if _check_value(scope, exact.value, 0) and _shape(exact.value) != _shape(argument):
+            scope.add("exact", "expected the value of the input, but for containers, found another")
+    scope.at = ("nodes", index, "exact_inputs")
+    if missing := sum(map(len, waiting.values())):
+        scope.add("exact", f"expected as many as inputs, found {missing} fewer")
+    scope.at = ("nodes", index)
+
+
+def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
+    """Whether a value can be compared; adds findings for what is wrong in it."""
+    if depth == MAX_DEPTH:
+        scope.add("depth", f"expected at most {MAX_DEPTH} nested containers, found more")
+        return False
+    if value.type in ("as_list", "as_tuple"):
+        return all([_check_value(scope, item, depth + 1) for item in value.value])
+    if value.type == "as_dict":
+        if any(item.key.type != "as_string" for item in value.as_dict):
+            scope.add("exact", "expected strings as keys, found others")
+            return False
+        return all([_check_value(scope, item.value, depth + 1) for item in value.as_dict])
+    before = len(scope.findings.found)
+    check_member(scope, value.type, value.value)
+    return len(scope.findings.found) == before
+
+
+def _shape(value: types.Value | types.Argument) -> Any:
+    """A value without what tells lists from tuples and the kinds of references; NaN equals itself."""
+    return _shape_of(value.type, value.value)
+
+
+def _shape_of(member: str, value: Any) -> Any:
+    if member in ("as_list", "as_tuple"):
+        return [_shape(item) for item in value]
+    if member == "as_dict":
+        return {item.key.value: _shape(item.value) for item in value}
+    if member == "as_string_to_argument":
+        return {key: _shape(item) for key, item in value.items()}
+    if (item_member := _ITEMS.get(member)) is not None:
+        return [_shape_of(item_member, item) for item in value]
+    single = _SINGLES.get(member)
+    return single(member, value) if single is not None else (member, repr(value))
+
+
+#: Members that are lists, with the member that each item would be.
+_ITEMS = {
+    "as_tensors": "as_tensor",
+    "as_ints": "as_int",
+    "as_floats": "as_float",
+    "as_strings": "as_string",
+    "as_bools": "as_bool",
+    "as_sym_ints": "as_sym_int",
+    "as_sym_floats": "as_sym_float",
+    "as_sym_bools": "as_sym_bool",
+    "as_optional_tensors": "as_optional_tensor",
+    "as_nested_tensors": "as_tensors",
+    "as_int_lists": "as_ints",
+    "as_float_lists": "as_floats",
+}
+
+
+def _symbolic(member: str, value: Any) -> Any:
+    return ("name", value.as_name) if value.type == "as_name" else ("as_" + value.type[3:], repr(value.value))
+
+
+#: A name says which value is meant, whatever its kind: lists of several kinds are written as of tensors.
+_SINGLES: dict[str, Callable[[str, Any], Any]] = {
+    "as_tensor": lambda member, value: ("name", value.name),
+    "as_sym_int": _symbolic,
+    "as_sym_float": _symbolic,
+    "as_sym_bool": _symbolic,
+    "as_optional_tensor": lambda member, value: _shape(value),
+    "as_none": lambda member, value: (member,),
+    "as_graph": lambda member, value: (member, value.name),
+    "as_complex": lambda member, value: (member, repr((value.real, value.imag))),
+    "as_device": lambda member, value: (member, value.type, value.index),
+}
+
+
+# -- notes ------------------------------------------------------------------------------------------------
+
+
+def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], names: Container[str]) -> None:
+    """Checks the notes on nodes that are no calls; `names` are those of the nodes that may have some."""
+    scope.program.own = True
+    for name, noted in notes.items():
+        scope.at = (field, name[:80])
+        if name not in names:
+            scope.add("exact", f"expected the name of a node with notes, found {name[:80]!r}")
+        for key, message in metadata_problems(noted.metadata, scope.program.metadata):
+            scope.add("metadata", message, f".metadata[{key!r}]")
+        if noted.custom is not None:
+            for message in note_problems(noted.custom, noted.metadata.get("custom")):
+                scope.add("exact", message)
+
+
+def note_problems(note: types.Value, text: str | None) -> Iterator[str]:
+    """What is wrong with a note, next to the JSON that PyTorch reads; None where there is none.
+
+    Example:
+        >>> note = types.Value.of_tuple([types.Value.of_int(1)])
+        >>> list(note_problems(note, "[1]")), list(note_problems(note, "[2]"))
+        ([], ["expected the note of metadata['custom'], but for containers and keys, found another"])
+    """
+    try:
+        expected = json.dumps(json.loads(json.dumps(_note(note, 0))))  # 1 and "1" are one key to JSON
+    except _Problem as problem:
+        yield str(problem)
+        return
+    except TypeError:  # what JSON cannot hold, PyTorch does not get
+        if text is not None:
+            yield "expected no JSON for a note that JSON cannot hold, found some"
+        return
+    try:
+        found = None if text is None else json.dumps(json.loads(text))
+    except (ValueError, RecursionError):
+        return  # a finding of the metadata itself
+    if expected != found:
+        yield "expected the note of metadata['custom'], but for containers and keys, found another"
+
+
+class _Problem(Exception):
+    pass
+
+
+def _note(value: types.Value, depth: int) -> Any:
+    member = value.type
+    if depth == MAX_DEPTH:
+        raise _Problem(f"expected at most {MAX_DEPTH} nested containers, found more")
+    if member == "as_list":
+        return [_note(item, depth + 1) for item in value.as_list]
+    if member == "as_tuple":
+        return tuple([_note(item, depth + 1) for item in value.as_tuple])
+    if member == "as_dict":
+        made = {}
+        for item in value.as_dict:
+            if item.key.type in ("as_list", "as_dict"):
+                raise _Problem(f"expected a constant or a tuple as key, found {item.key.type}")
+            made[_note(item.key, depth + 1)] = _note(item.value, depth + 1)
+        if len(made) != len(value.as_dict):
+            raise _Problem("expected each key once, found one again")
+        return made
+    if member in _CONSTANTS:
+        return _CONSTANTS[member](value.value)
+    if member in _BEYOND_JSON:
+        return _Beyond(member, repr(value.value))
+    raise _Problem(f"expected a constant, found {member}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Beyond:
+    """A constant that JSON cannot hold."""
+
+    member: str
+    value: str

@@ -1,0 +1,160 @@
+"""Lies in the fields of our own: that they are sound, and say what PyTorch's fields say."""
+
+from __future__ import annotations
+
+from pt2wire.generated import types
+
+from .lies import GRAPH, Tree, index_of, lie, node_of
+
+Value = types.Value
+NODE = f"{GRAPH}.nodes[5]"
+COND = "in node 'cond' (torch.ops.higher_order.cond)"
+
+
+def _sign(tree: Tree) -> None:
+    tree.writer = types.Writer("pt2wire", "0.1.0", 1)
+
+
+def _exact(tree: Tree, operands: Value) -> list[types.NamedValue]:
+    """Exact inputs of the call of `cond`, honest but for its operands."""
+    _sign(tree)
+    assert index_of(tree, "cond") == 5
+    node = node_of(tree, "cond")
+    node.exact_inputs = [types.NamedValue("", None) for _ in node.inputs]
+    node.exact_inputs[3].value = operands
+    return node.exact_inputs
+
+
+OPERANDS = Value.of_tuple([Value.of_tensor(types.TensorArgument("addmm"))])
+
+
+@lie("exact", f"{NODE}.exact_inputs", f"expected as many as inputs, found 1 fewer, {COND}")
+def exact_inputs_too_few(tree: Tree) -> None:
+    _exact(tree, OPERANDS).pop()
+
+
+@lie(
+    "exact",
+    f"{NODE}.exact_inputs[4].name",
+    f"expected one of the inputs, each once, found 'more', {COND}",
+)
+def exact_input_of_another_name(tree: Tree) -> None:
+    _exact(tree, OPERANDS).append(types.NamedValue("more", None))
+
+
+@lie(
+    "exact",
+    f"{NODE}.exact_inputs[3].value",
+    f"expected the value of the input, but for containers, found another, {COND}",
+)
+def exact_input_of_another_value(tree: Tree) -> None:
+    _exact(tree, Value.of_tuple([Value.of_tensor(types.TensorArgument("x"))]))
+
+
+@lie(
+    "undefined-name",
+    f"{NODE}.exact_inputs[3].value",
+    f"expected a value that is defined before, found 'sin', {COND}",
+)
+def exact_input_that_comes_later(tree: Tree) -> None:
+    _exact(tree, Value.of_tuple([Value.of_tensor(types.TensorArgument("sin"))]))
+
+
+@lie("depth", f"{NODE}.exact_inputs[3].value", f"expected at most 32 nested containers, found more, {COND}")
+def exact_input_without_end(tree: Tree) -> None:
+    value = OPERANDS
+    for _ in range(40):
+        value = Value.of_tuple([value])
+    _exact(tree, value)
+
+
+@lie("exact", f"{NODE}.exact_inputs[3].value", f"expected strings as keys, found others, {COND}")
+def exact_input_with_a_number_as_key(tree: Tree) -> None:
+    _exact(tree, Value.of_dict([types.ValueItem(Value.of_int(1), Value.of_int(1))]))
+
+
+@lie("writer", "writer", "expected the writer of the program's own fields, found none")
+def own_fields_of_nobody(tree: Tree) -> None:
+    _exact(tree, OPERANDS)
+    tree.writer = None
+
+
+NOTE = "expected the note of metadata['custom'], but for containers and keys, found another"
+
+
+def _note(tree: Tree, note: Value, text: str | None = None) -> None:
+    _sign(tree)
+    tree.graph_module.custom = note
+    if text is not None:
+        tree.graph_module.metadata["custom"] = text
+
+
+@lie("exact", "graph_module.custom", NOTE)
+def note_that_says_something_else(tree: Tree) -> None:
+    _note(tree, Value.of_tuple([Value.of_int(1)]), "[2]")
+
+
+@lie("exact", f"{NODE}.custom", f"{NOTE}, {COND}")
+def note_of_a_node_that_pytorch_does_not_get(tree: Tree) -> None:
+    _sign(tree)
+    node_of(tree, "cond").custom = Value.of_tuple([Value.of_int(1)])
+
+
+@lie("exact", "graph_module.custom", "expected no JSON for a note that JSON cannot hold, found some")
+def note_that_json_cannot_hold(tree: Tree) -> None:
+    _note(tree, Value.of_complex(types.ComplexValue(1.0, 2.0)), "[1, 2]")
+
+
+@lie("exact", "graph_module.custom", "expected a constant, found as_tensor")
+def note_with_a_tensor(tree: Tree) -> None:
+    _note(tree, Value.of_tensor(types.TensorArgument("x")))
+
+
+@lie("exact", "graph_module.custom", "expected each key once, found one again")
+def note_with_a_key_twice(tree: Tree) -> None:
+    item = types.ValueItem(Value.of_int(1), Value.of_int(2))
+    _note(tree, Value.of_dict([item, item]))
+
+
+@lie("exact", "graph_module.custom", "expected a constant or a tuple as key, found as_list")
+def note_with_a_list_as_key(tree: Tree) -> None:
+    _note(tree, Value.of_dict([types.ValueItem(Value.of_list([]), Value.of_int(2))]))
+
+
+@lie("exact", "graph_module.custom", "expected at most 32 nested containers, found more")
+def note_without_end(tree: Tree) -> None:
+    note = Value.of_int(1)
+    for _ in range(40):
+        note = Value.of_list([note])
+    _note(tree, note)
+
+
+@lie("exact", f"{GRAPH}.placeholder_metadata.sin", "expected the name of a node with notes, found 'sin'")
+def notes_on_an_input_that_is_none(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.placeholder_metadata = {"sin": types.Notes({}, None)}
+
+
+@lie("exact", f"{GRAPH}.output_metadata.output", NOTE)
+def notes_on_outputs_that_differ(tree: Tree) -> None:
+    _sign(tree)
+    notes = types.Notes({"custom": "[2]"}, Value.of_tuple([Value.of_int(1)]))
+    tree.graph_module.graph.output_metadata = {"output": notes}
+
+
+@lie("exact", "range_constraints['s77'].min_float", "expected a number that rounds to 2, found 7.5")
+def fraction_that_rounds_to_another(tree: Tree) -> None:
+    _sign(tree)
+    tree.range_constraints["s77"] = types.RangeConstraint(2, 64, min_float=7.5)
+
+
+@lie("exact", "range_constraints['s77'].max_float", "expected a number that rounds to 64, found nan")
+def fraction_that_is_no_number(tree: Tree) -> None:
+    _sign(tree)
+    tree.range_constraints["s77"] = types.RangeConstraint(2, 64, max_float=float("nan"))
+
+
+@lie("tensor-meta", f"{GRAPH}.tensor_values['sin'].conj", "expected a complex dtype, found FLOAT")
+def conjugated_float(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.tensor_values["sin"].conj = True

@@ -131,8 +131,8 @@ FUNCTORCH_FUNCTIONS: Mapping[str, FunctorchFunction] = MappingProxyType(
     }
 )
 
-#: Higher-order operators whose calls need more than the generic form, with what they need: not written yet, nor
-#: read. Some are refused when they are read, since they run code that the file brings.
+#: Higher-order operators whose calls need more than the generic form, with what they need: not written yet,
+#: nor read. Some are refused when they are read, since they run code that the file brings.
 NOT_YET: Mapping[str, str] = MappingProxyType(
     {
         "triton_kernel_wrapper_functional": "Triton kernels",

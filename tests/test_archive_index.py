@@ -114,7 +114,7 @@ def test_changed_thrift_is_refused(record: str) -> None:
         read(with_records(linear_archive(), {record: content}))
     assert str(caught.value) == (
         f"<BytesIO>:{record}: the bytes are not those that the archive's index was made for. "
-        'The file is damaged or was changed. form="json" reads the other form'
+        'The file is damaged or was changed. form="json" reads the other form.'
     )
 
 

@@ -18,6 +18,7 @@ import pt2wire
 import pytest
 import torch
 from pt2wire import SerializeError
+from pt2wire.archive import target as target_module
 from pt2wire.archive import writer as writer_module
 from pt2wire.archive.target import open_target
 from pt2wire.archive.writer import ArchiveWriter
@@ -298,6 +299,21 @@ def test_a_file_that_may_not_grow_leaves_the_old_one_and_no_other(tmp_path: Path
 def test_a_full_device_is_reported_as_it_is() -> None:
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"), pytest.warns(UserWarning):
         pt2wire.save(linear_program(), "/dev/full")
+
+
+def test_a_folder_that_cannot_be_synced_is_reported_with_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(folder: str) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(target_module, "_sync_folder", fail)
+    with pytest.raises(OSError, match=r"Input/output error: '.*m\.pt2'") as caught:
+        pt2wire.save(linear_program(), tmp_path / "m.pt2")
+    assert caught.value.__notes__ == [
+        "The file was saved, but a crash of the machine right now could undo it."
+    ]
+    assert (tmp_path / "m.pt2").read_bytes() == linear_archive()
 
 
 class Failing(io.BytesIO):

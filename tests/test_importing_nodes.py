@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from pt2wire.importing.graph import import_graph
 from pt2wire.importing.symbols import Symbols
 from pt2wire.importing.targets import find_target
 from pt2wire.importing.values import Program, Values
-from pt2wire.operators import HIGHER_ORDER, SYMBOLIC_FUNCTIONS
+from pt2wire.operators import HIGHER_ORDER, NOT_YET, SYMBOLIC_FUNCTIONS
 from torch.fx import Graph
 
 _POSITIONAL, _KEYWORD = types.ArgumentKind.POSITIONAL, types.ArgumentKind.KEYWORD
@@ -222,6 +223,33 @@ def test_custom_objects_are_refused() -> None:
 
 def _fields(node: types.Node) -> dict[str, Any]:
     return {name: getattr(node, name) for name in node.FIELD_IDS}
+
+
+@pytest.mark.parametrize("kind", [_POSITIONAL, _KEYWORD, None])
+def test_functions_over_symbolic_numbers_take_all_by_position(kind: types.ArgumentKind | None) -> None:
+    """Files before 8.9 do not say which arguments are positional; these functions take no others."""
+    inputs = [_input(name, A.of_sym_int(types.SymIntArgument.of_int(2)), kind) for name in ("a", "b")]
+    node = _node("_operator.add", inputs, [A.of_sym_int(types.SymIntArgument.of_name("n"))], name="n")
+    assert _read(_graph(node)).nodes["n"].args == (2, 2)
+
+
+@pytest.mark.parametrize("name", [None, "wrap"])
+def test_a_call_whose_only_output_comes_in_a_tuple_has_a_name_of_its_own(name: str | None) -> None:
+    node = _node("torch.ops.higher_order.wrap", [], [_tensor("y")], name=name)
+    values = _read(_graph(node, outputs=("y",)))
+    assert [n.name for n in values.graph.nodes] == ["x", "wrap", "y", "output"]
+    values.graph.lint()
+
+
+@pytest.mark.parametrize("name", NOT_YET)
+def test_what_is_not_read_yet_says_so(name: str) -> None:
+    refused = (
+        "that files may call, found"
+        if name.endswith("_call_delegate")
+        else f"{re.escape(NOT_YET[name])} cannot be read yet"
+    )
+    with pytest.raises(DeserializeError, match=refused):
+        find_target(f"torch.ops.higher_order.{name}")
 
 
 # -- outputs ----------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_other_versions_are_refused_with_both_numbers(major: int, minor: int, hi
         with pytest.raises(DeserializeError) as caught:
             read(data)
         assert str(caught.value) == (
-            f"program:schema_version: expected format 8.2 to {MAJOR}.{MINOR}, found {major}.{minor}. {hint}"
+            f"program:schema_version: expected format 8.2 to {MAJOR}.{MINOR}, found {major}.{minor}. {hint}."
         )
 
 
@@ -105,7 +105,7 @@ def test_an_unknown_field_is_a_fault_in_a_version_that_is_known() -> None:
         pt2wire.from_json(json_of(MAJOR, MINOR, add_unknown))
     assert str(caught.value) == (
         f"program:graph_module.shiny: format {MAJOR}.{MINOR} has no such field. "
-        "The file is damaged, or its version number is wrong"
+        "The file is damaged, or its version number is wrong."
     )
     with pytest.raises(DeserializeError, match=f"format {MAJOR}.{MINOR} has no such field"):
         pt2wire.from_thrift(thrift_of(MAJOR, MINOR, UNKNOWN_THRIFT))
@@ -136,7 +136,7 @@ def test_an_unknown_value_of_a_newer_version_is_refused_with_both_numbers() -> N
     with pytest.raises(DeserializeError) as caught:
         pt2wire.from_json(json_of(MAJOR, MINOR + 1, change))
     assert "as_shiny" in str(caught.value)
-    hint = f"The file has format {MAJOR}.{MINOR + 1}, this is {MAJOR}.{MINOR}: upgrade pt2wire"
+    hint = f"The file has format {MAJOR}.{MINOR + 1}, this is {MAJOR}.{MINOR}: upgrade pt2wire."
     assert str(caught.value).endswith(hint)
 
 
@@ -197,7 +197,7 @@ def test_a_newer_file_is_written_back_only_if_the_loss_is_accepted() -> None:
         pt2wire.write(archive, file)
     assert str(caught.value) == (
         "model: a newer version wrote 1 fields that would be lost, the first is graph_module.shiny. "
-        "Pass drop_unknown=True to write the program without them, or upgrade pt2wire"
+        "Pass drop_unknown=True to write the program without them, or upgrade pt2wire."
     )
     assert file.getvalue() == b""
     pt2wire.write(archive, file, drop_unknown=True)

@@ -9,8 +9,12 @@ import warnings
 import pt2wire
 import pytest
 import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pt2wire.generated import CodecError, json_codec, types
+from pt2wire.importing.metadata import Metadata
 from pt2wire.validation import validate_tree
+from pt2wire.validation.metadata import metadata_problems
 from pt2wire.validation.operators import validate_operators
 
 from .helpers.lies import tree_of
@@ -42,6 +46,26 @@ def test_validation_never_raises(start: int) -> None:
             continue
         for finding in [*validate_tree(tree), *validate_operators(tree)]:
             assert str(finding.error()), f"seed {seed}"
+
+
+_PIECES = ("a", ",", ";", "(", ")", "[", "]", "{", "}", '"', "null", '"name":', '"from_node":', "1", " ")
+
+
+@given(
+    st.sampled_from(["nn_module_stack", "source_fn_stack", "torch_fn", "custom", "from_node", "stack_trace"]),
+    st.lists(st.sampled_from(_PIECES), max_size=12).map("".join),
+)
+@example("nn_module_stack", "a,b,c;d,(e,f),g")
+@example("source_fn_stack", "a,b;c,d")
+@example("from_node", '[{"name": "a", "from_node": [{"name": 1}]}]')
+@example("from_node", '[{"name": "a", "from_node": [{"from_node": null}]}]')
+def test_metadata_is_found_wrong_where_loading_refuses_it(key: str, text: str) -> None:
+    try:
+        Metadata().import_metadata({key: text})
+        refused = []
+    except pt2wire.DeserializeError:
+        refused = [key]
+    assert [wrong for wrong, _ in metadata_problems({key: text}, set())] == refused
 
 
 #: Why a tree without findings may be refused: what validation does not look for.

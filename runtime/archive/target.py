@@ -98,7 +98,12 @@ def _replace(path: str, shown: str, mode: int | None, durable: bool) -> Iterator
             raise named from error
         raise
     if durable:
-        _sync_folder(folder)
+        try:
+            _sync_folder(folder)
+        except OSError as error:
+            named = OSError(error.errno, error.strerror, shown)
+            named.add_note("The file was saved, but a crash of the machine right now could undo it.")
+            raise named from error
 
 
 def _sync_folder(folder: str) -> None:

@@ -14,21 +14,12 @@ from torch.fx import Node
 
 from ..errors import SerializeError
 from ..generated import types
-from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS
+from ..operators import FUNCTORCH_FUNCTIONS, NOT_YET, SYMBOLIC_FUNCTIONS
 from .arguments import Make, export_argument, export_operator_name
 from .exact import export_exact_inputs, export_note
 from .metadata import export_metadata
 from .tables import TypeTable
 from .values import Values, export_value
-
-#: Higher-order operators whose calls need more than the generic form, with what they need.
-_NOT_YET = {
-    "triton_kernel_wrapper_functional": "Triton kernels",
-    "triton_kernel_wrapper_mutation": "Triton kernels",
-    "call_torchbind": "methods of custom (torchbind) objects",
-    "aoti_call_delegate": "modules lowered by AOTInductor",
-    "executorch_call_delegate": "modules lowered by ExecuTorch",
-}
 
 
 def export_node(node: Node, values: Values) -> types.Node:
@@ -63,9 +54,9 @@ def _export_operator(node: Node, values: Values) -> types.Node:
 
 def _export_higher_order(node: Node, values: Values) -> types.Node:
     target: Any = node.target
-    if target.name() in _NOT_YET:
+    if target.name() in NOT_YET:
         raise SerializeError(
-            f"{_NOT_YET[target.name()]} cannot be written yet, found a call of {target.name()}"
+            f"{NOT_YET[target.name()]} cannot be written yet, found a call of {target.name()}"
         )
     return _export_call(node, values, single_tensor=isinstance(node.meta.get("val"), torch.Tensor))
 

@@ -15,6 +15,7 @@ from ..errors import DeserializeError, UnsafeArtifactError
 from ..operators import (
     FUNCTORCH_FUNCTIONS,
     HIGHER_ORDER,
+    NOT_YET,
     SYMBOLIC_FUNCTIONS,
     Target,
     TargetKind,
@@ -33,13 +34,6 @@ _FUNCTIONS: dict[str, Any] = {
     full_name: getattr(_MODULES[module], name)
     for full_name in (*SYMBOLIC_FUNCTIONS, *FUNCTORCH_FUNCTIONS)
     for module, _, name in [full_name.rpartition(".")]
-}
-
-#: Higher-order operators whose calls need more than the generic form, with what they need.
-_NOT_YET = {
-    "call_torchbind": "Methods of custom (torchbind) objects",
-    "triton_kernel_wrapper_functional": "Triton kernels",
-    "triton_kernel_wrapper_mutation": "Triton kernels",
 }
 
 
@@ -83,8 +77,8 @@ def _find_operator(target: Target, text: str) -> OpOverload[..., Any]:
 
 
 def _find_higher_order(target: Target, text: str) -> Any:
-    if target.name in _NOT_YET:
-        raise DeserializeError(f"{_NOT_YET[target.name]} cannot be read yet, found a call of {text}")
+    if target.name in NOT_YET:
+        raise DeserializeError(f"{NOT_YET[target.name]} cannot be read yet, found a call of {text}")
     if target.name not in HIGHER_ORDER or target.name not in _higher_order_ops:
         raise DeserializeError(
             f"expected a higher-order operator of {', '.join(HIGHER_ORDER)}, found {text}",

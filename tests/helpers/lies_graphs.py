@@ -228,6 +228,11 @@ def gradient_of_integers(tree: Tree) -> None:
     meta.dtype, meta.requires_grad = types.ScalarType.INT, True
 
 
+@lie("argument", f"{GRAPH}.outputs", "expected one tensor as the only output, found 2 outputs", "training")
+def several_outputs_as_a_single_one(tree: Tree) -> None:
+    tree.graph_module.graph.is_single_tensor_return = True
+
+
 @lie(
     "metadata",
     f"{GRAPH}.nodes[0].metadata['nn_module_stack']",

@@ -10,7 +10,7 @@ from .canonical_order import canonical_order
 from .canonical_values import TABLES, Named, calls_of, named_values
 from .collector import collector_off
 from .errors import DeserializeError
-from .generated import types
+from .generated import Struct, Union, types
 
 # What is bound by name comes sorted by name; what is bound by position stays in order, behind it. The ranks
 # are PyTorch's, but for constant inputs: it moves them behind the other inputs, which changes what a call
@@ -91,13 +91,29 @@ def canonicalize_in_place(tree: types.ExportedProgram) -> Names:
         if entry.signature is not None:
             _rename(named_values(entry.signature), names.values)
     module.module_call_graph.sort(key=lambda entry: entry.fqn)
-    module.metadata = {}
+    module.metadata, module.custom = {}, None
     module.treespec_namedtuple_fields = _sorted(module.treespec_namedtuple_fields)
     tree.opset_version = _sorted(tree.opset_version)
     tree.range_constraints = _sorted(tree.range_constraints)
     tree.guards_code.sort()
-    tree.writer = None
+    writer, tree.writer = tree.writer, None
+    if writer is not None and _has_own_fields(tree):
+        # Such fields demand a writer; who it was is no part of the meaning.
+        tree.writer = types.Writer(name="", version="", revision=0)
     return names
+
+
+def _has_own_fields(part: Any) -> bool:
+    if isinstance(part, Union):
+        return _has_own_fields(part.value)
+    if isinstance(part, Struct):
+        fields = ((number, getattr(part, name)) for name, number in part.FIELD_IDS.items())
+        return any(
+            value is not None and (number >= 1000 or _has_own_fields(value)) for number, value in fields
+        )
+    if isinstance(part, list | dict):
+        return any(map(_has_own_fields, part.values() if isinstance(part, dict) else part))
+    return False
 
 
 class Names:
@@ -196,6 +212,7 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
             argument.name = f"_g{len(names.subgraphs)}"
             names.subgraphs[argument.name] = inner[id(argument)]
 
+    graph.placeholder_metadata = graph.output_metadata = None
     graph.nodes = [call.node for call in calls]
     for field in TABLES:
         setattr(graph, field, _renamed_table(getattr(graph, field), names.values))
@@ -204,7 +221,7 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
 
 def _strip(node: types.Node) -> str | None:
     """Takes from a node what has no meaning, and gives back its name."""
-    old, node.name, node.metadata = node.name, None, {}
+    old, node.name, node.metadata, node.custom = node.name, None, {}, None
     for argument in (*(named.arg for named in node.inputs), *node.outputs):
         _sort_dictionary(argument)
     return old

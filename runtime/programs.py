@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from torch.export import ExportedProgram
@@ -24,7 +24,7 @@ from .archives import (
     read_archive,
 )
 from .digests import check_digest
-from .errors import Pt2WireError, SerializeError
+from .errors import DeserializeError, Pt2WireError, SerializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
 from .exporting.payloads import PayloadRecords, export_constants, export_weights
@@ -32,6 +32,7 @@ from .generated import types
 from .importing import import_program
 from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
+from .importing.treespecs import import_treespec
 from .limits import DEFAULT_LIMITS, Limits
 from .trees import check_opset, check_versions, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
@@ -246,9 +247,24 @@ def _new_program(
 
 def _warn_of_refusal(name: str, tree: types.ExportedProgram) -> None:
     """Say at once what `load` will say: it refuses a few things that PyTorch takes."""
-    findings = loading_findings(tree)
-    if findings:
-        warnings.warn(f"{name}: PyTorch can load this file, pt2wire will not: {findings[0]}", stacklevel=5)
+    for reason in _refusals(tree):
+        warnings.warn(f"{name}: PyTorch can load this file, pt2wire will not: {reason}", stacklevel=5)
+        return
+
+
+def _refusals(tree: types.ExportedProgram) -> Iterator[object]:
+    """Why a tree would not be loaded: what validation finds, then what importing alone knows."""
+    yield from loading_findings(tree)
+    module = tree.graph_module
+    for value, meta in module.graph.tensor_values.items():
+        if meta.layout is not types.Layout.Strided:
+            yield f"{value}: sparse tensors cannot be read yet, found {meta.layout.name}"
+    signatures = [entry.signature for entry in module.module_call_graph if entry.signature is not None]
+    for text in {spec for signature in signatures for spec in (signature.in_spec, signature.out_spec)}:
+        try:
+            import_treespec(text, module.treespec_namedtuple_fields)
+        except DeserializeError as error:
+            yield error
 
 
 def _import(

@@ -22,7 +22,7 @@ from torch._export.serde import schema
 from torch._export.serde import serialize as torch_serialize
 
 from .helpers.models import MODELS
-from .helpers.oracles import grouped, json_differences, trips_of
+from .helpers.oracles import grouped, json_differences, trips_of, without_own_fields
 from .helpers.scrambling import scrambled
 from .helpers.synthetic import synthetic_program
 
@@ -40,7 +40,7 @@ def tree_of(name: str) -> types.ExportedProgram:
 
 
 def as_json(tree: types.ExportedProgram) -> Any:
-    return json.loads(pt2wire.to_json(tree))
+    return without_own_fields(json.loads(pt2wire.to_json(tree)))
 
 
 def torchs_form(tree: types.ExportedProgram, constants: set[str]) -> Any:

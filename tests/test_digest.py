@@ -91,8 +91,11 @@ def test_files_of_pytorch_and_ours_have_one_digest(name: str) -> None:
     if name == "weights_sharing_bytes_between_dtypes":
         pytest.skip("PyTorch cannot save it")
     theirs, ours = (pt2wire.read(io.BytesIO(file)) for file in (trips.pytorch_file, trips.our_file))
-    assert pt2wire.digest(theirs.programs["model"]) == pt2wire.digest(ours.programs["model"])
-    assert (digest_of(theirs) == digest_of(ours)) == (name not in SHARING_LOST)
+    tree = ours.programs["model"]
+    # PyTorch's file has lost tuples among arguments, their order and so on: it holds another program.
+    says_more = pt2wire.canonicalize(tree).writer is not None
+    assert (pt2wire.digest(theirs.programs["model"]) == pt2wire.digest(tree)) is not says_more
+    assert (digest_of(theirs) == digest_of(ours)) is (name not in SHARING_LOST and not says_more)
 
 
 def test_one_byte_of_a_weight_changes_the_digest_with_weights_only() -> None:

@@ -12,14 +12,11 @@ from pt2wire.exporting import export_program
 from torch._export.db.examples import all_examples
 from torch.export import Dim
 
-from .helpers.exporting import assert_json_is_pytorchs, exported, node_named, pytorch_json
+from .helpers.exporting import NOT_EXPORTABLE, assert_json_is_pytorchs, exported, node_named, pytorch_json
 from .helpers.programs import assert_no_differences, describe_program, differences
 
-#: Examples that torch.export itself refuses when tracing without strict mode.
-_NOT_EXPORTABLE = {"dynamic_shape_round"}
 
-
-@pytest.mark.parametrize("name", sorted(set(all_examples()) - _NOT_EXPORTABLE))
+@pytest.mark.parametrize("name", sorted(set(all_examples()) - NOT_EXPORTABLE))
 def test_pytorchs_own_examples(name):
     case = all_examples()[name]
     ep = torch.export.export(

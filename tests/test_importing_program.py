@@ -20,6 +20,7 @@ from torch.export.exported_program import _get_shape_env
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
+from .helpers.exporting import NOT_EXPORTABLE
 from .helpers.models import MODELS
 from .helpers.programs import describe_program, describe_value, differences
 from .helpers.trees import read, torch_read, torch_tree
@@ -110,7 +111,9 @@ def test_a_program_is_what_pytorch_reads(name: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("name", [*sorted(set(MODELS) - set(_SAMPLE)), *all_examples()])
+@pytest.mark.parametrize(
+    "name", [*sorted(set(MODELS) - set(_SAMPLE)), *sorted(set(all_examples()) - NOT_EXPORTABLE)]
+)
 def test_every_program_is_what_pytorch_reads(name: str) -> None:
     _check_as_pytorch_reads_it(name)
 

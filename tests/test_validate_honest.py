@@ -11,12 +11,11 @@ import pytest
 import torch
 from torch._export.db.examples import all_examples
 
+from .helpers.exporting import NOT_EXPORTABLE
 from .helpers.models import MODELS
 from .helpers.oracles import grouped, trips_of
 
 _CASES = all_examples()
-# PyTorch's own catalogue has cases that PyTorch refuses to export.
-_NOT_EXPORTABLE = {"dynamic_shape_round"}
 
 
 @pytest.mark.parametrize("writer", ["pytorch_file", "our_file"])
@@ -29,7 +28,7 @@ def test_model_has_no_findings(name: str, writer: str) -> None:
 @pytest.mark.parametrize("name", sorted(_CASES))
 def test_example_of_torch_export_has_no_findings(name: str, strict: bool) -> None:
     case: Any = _CASES[name]
-    if name in _NOT_EXPORTABLE:
+    if name in NOT_EXPORTABLE:
         pytest.skip("PyTorch refuses to export it")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -53,6 +53,8 @@ class Bytes:
                 fail(f"expected {what} of at most {bits} bits, found a longer varint", start)
         if value >> bits:
             fail(f"expected {what} of at most {bits} bits, found a larger number", start)
+        if byte == 0 and shift:  # one number has one spelling, here as in the C++ header
+            fail(f"expected {what} as the shortest varint, found a longer one", start)
         return value
 
     def signed(self, bits: int, what: str) -> int:

@@ -140,6 +140,11 @@ MUSEUM: dict[str, tuple[type[Any], bytes, str]] = {
         struct(field(10, c.STRING, string(b"\xc0\x80"))),
         "type: expected text in UTF-8, found invalid start byte at byte 0 of it, at byte 2 of 6",
     ),
+    "a number as a longer varint than it needs": (
+        Device,
+        struct(TYPE, field(20, c.I64, b"\x82\x80\x00")),
+        "index: expected an integer as the shortest varint, found a longer one, at byte 8 of 12",
+    ),
     "text longer than the bytes": (
         Device,
         field(10, c.STRING, varint(100) + b"cpu"),
@@ -350,10 +355,8 @@ def test_counts_in_unknown_fields_are_held_against_the_bytes_left(lie: bytes) ->
 
 def test_valid_bytes_that_we_would_write_otherwise_read_as_well() -> None:
     other_order = struct(field(20, c.I64, number(1)), TYPE)
-    padded_varint = struct(TYPE, field(20, c.I64, b"\x82\x80\x00"))
-    for data in (other_order, padded_varint):
-        assert thrift_codec._decode_fast(Device, data) is None
-        assert thrift_codec.decode(Device, data) == Device("cpu", 1)
+    assert thrift_codec._decode_fast(Device, other_order) is None
+    assert thrift_codec.decode(Device, other_order) == Device("cpu", 1)
     assert thrift_codec.decode(Argument, struct(field(180, c.LIST, list_(c.FALSE, b"\2")))).as_bools == [
         False
     ]

@@ -260,7 +260,8 @@ def _refusals(tree: types.ExportedProgram) -> Iterator[object]:
         if meta.layout is not types.Layout.Strided:
             yield f"{value}: sparse tensors cannot be read yet, found {meta.layout.name}"
     signatures = [entry.signature for entry in module.module_call_graph if entry.signature is not None]
-    for text in {spec for signature in signatures for spec in (signature.in_spec, signature.out_spec)}:
+    specs = (spec for signature in signatures for spec in (signature.in_spec, signature.out_spec))
+    for text in dict.fromkeys(specs):  # each once; the order of a set would change from run to run
         try:
             import_treespec(text, module.treespec_namedtuple_fields)
         except DeserializeError as error:

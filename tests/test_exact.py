@@ -137,25 +137,3 @@ def test_a_weight_and_its_conjugate_in_one_memory_keep_their_numbers() -> None:
     pt2wire.save(ep, file)
     for program in (pt2wire.load(io.BytesIO(file.getvalue())), pytorch_load(file.getvalue())):
         assert torch.equal(program.module()(base), ep.module()(base))
-
-
-def test_comparisons_of_sizes_as_outputs_come_back_though_pytorch_refuses_them() -> None:
-    rows = torch.export.Dim("rows", min=2, max=64)
-    ep = exported(
-        lambda self, x: (x.size(0) > 30, (x.size(0) == 7) & (x.size(0) > 3)),
-        torch.ones(7),
-        shapes={"x": {0: rows}},
-    )
-    with pytest.raises(Exception):  # noqa: B017  # an AssertionError without a message
-        torch.export.save(ep, io.BytesIO())
-    file = io.BytesIO()
-    with pytest.warns(
-        UserWarning, match="torch.export.load will refuse this program.*the symbolic bool `gt`"
-    ) as warned:
-        pt2wire.save(ep, file)
-    assert len(warned) == 1
-    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
-    assert_same_program(ep, loaded)
-    assert [loaded.module()(torch.ones(size)) for size in (7, 31)] == [(False, True), (True, False)]
-    with pytest.raises(KeyError):
-        pytorch_load(file.getvalue())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from .helpers.families import FAMILIES
-from .helpers.oracles import PROMISES, Trips, grouped, trips_of, what_we_loaded_can_be_worked_on
+from .helpers.oracles import PROMISES, Promise, grouped, trips_of, what_we_loaded_can_be_worked_on
 
 # Decomposing a model takes longer than everything else together.
 _PROMISES = [
@@ -18,5 +16,5 @@ _PROMISES = [
 
 @pytest.mark.parametrize("promise", _PROMISES, ids=lambda promise: promise.__name__)
 @pytest.mark.parametrize("name", grouped(FAMILIES))
-def test_family(name: str, promise: Callable[[Trips], None]) -> None:
+def test_family(name: str, promise: Promise) -> None:
     promise(trips_of(name))

@@ -35,6 +35,8 @@ class Case:
         refused: Sizes that the program refuses, because a range or a guard says so.
         export: Further arguments of `torch.export.export`.
         after: What is done to the exported program (decompositions, notes on nodes).
+        unsaved: What the error of PyTorch's own `save` says, as a pattern, where it refuses the program.
+        unread: What the error of PyTorch's own `load` says where it refuses the file that it wrote itself.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Case:
     refused: tuple[dict[str, int], ...] = ()
     export: dict[str, Any] = field(default_factory=dict)
     after: Callable[[ExportedProgram], ExportedProgram] = _unchanged
+    unsaved: str | None = None
+    unread: str | None = None
 
     def make_inputs(self, **sizes: int) -> Inputs:
         """Fresh inputs, the same at every call: a program may change them in place."""

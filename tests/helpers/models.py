@@ -1,8 +1,12 @@
-"""Hand-made models, each showing one thing that a program can hold; `MODELS` has all of them."""
+"""Hand-made models, each showing one thing that a program can hold.
+
+`MODELS` has those that PyTorch saves and loads, `BEYOND` those where it gives up.
+"""
 
 from __future__ import annotations
 
 from .cases import Table
+from .models_beyond import BEYOND as BEYOND
 from .models_inputs import INPUTS
 from .models_operators import OPERATORS
 from .models_shapes import SHAPES

@@ -45,6 +45,14 @@ _UNION_NAMES = frozenset(
 #: A union's member over this size (bytes, in View storage) is kept beside the union, which stays at 40 bytes.
 _INLINE_LIMIT = 32
 
+#: Functions on an enum's values: name, doc, and the attribute of `EnumValue` that they give.
+_TABLES = (
+    ("name", "The name in schema.yaml; empty where there is none.", "name"),
+    ("torch_name", "The name in `torch`; empty where there is none.", "torch"),
+    ("c10_name", "The name in `c10`; empty where there is none.", "c10"),
+    ("bits", "The size of one element in bits; 0 where there is none.", "bits"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
@@ -76,10 +84,11 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A function from an enum's values to names: its own, torch's or c10's."""
+    """A function from an enum's values to what schema.yaml says of them; `result` is its C++ type."""
 
     function: str
     doc: str
+    result: str
     rows: tuple[tuple[str, str], ...]
 
 
@@ -170,24 +179,18 @@ def _value(value: EnumValue) -> _Value:
 
 
 def _tables(definition: TypeDef) -> tuple[_Table, ...]:
-    columns = (
-        ("name", "The name in schema.yaml", {value.name: value.name for value in definition.values}),
-        (
-            "torch_name",
-            "The name in `torch`",
-            {value.name: value.torch for value in definition.values if value.torch},
-        ),
-        (
-            "c10_name",
-            "The name in `c10`",
-            {value.name: value.c10 for value in definition.values if value.c10},
-        ),
-    )
-    return tuple(
-        _Table(function, doc, tuple((safe_name(key), _text(text)) for key, text in rows.items()))
-        for function, doc, rows in columns
-        if rows
-    )
+    tables = []
+    for function, doc, attribute in _TABLES:
+        facts = [(value, getattr(value, attribute)) for value in definition.values]
+        rows = tuple((safe_name(value.name), _fact(fact)) for value, fact in facts if fact is not None)
+        if rows:
+            result = "std::uint32_t" if attribute == "bits" else "std::string_view"
+            tables.append(_Table(function, doc, result, rows))
+    return tuple(tables)
+
+
+def _fact(fact: str | int) -> str:
+    return _text(fact) if isinstance(fact, str) else str(fact)
 
 
 def _member(

@@ -61,8 +61,9 @@ def _default(field: Field) -> Any:
 
 
 def _value(value: EnumValue) -> dict[str, Any]:
-    names = {key: name for key, name in (("torch", value.torch), ("c10", value.c10)) if name is not None}
-    return {"value": value.value, **names, "doc": value.doc, **_origin(value)}
+    mappings = (("torch", value.torch), ("c10", value.c10), ("bits", value.bits))
+    known = {key: mapped for key, mapped in mappings if mapped is not None}
+    return {"value": value.value, **known, "doc": value.doc, **_origin(value)}
 
 
 def _origin(item: TypeDef | Field | EnumValue) -> dict[str, Any]:

@@ -178,6 +178,15 @@ def _mappings_changed(changes: Changes) -> Iterator[_Break]:
                 yield _Break(kept.after.position, message, kept.own)
 
 
+def _bits_changed(changes: Changes) -> Iterator[_Break]:
+    for _, kept in _kept(changes):
+        if isinstance(kept.before, EnumValue) and isinstance(kept.after, EnumValue):
+            old, new = kept.before.bits, kept.after.bits
+            if old is not None and old != new:
+                message = f"`{kept.name}` had `bits: {old}` and has {'none' if new is None else new}"
+                yield _Break(kept.after.position, message, kept.own)
+
+
 def _mapping(member: Member, library: str) -> str | None:
     if not isinstance(member, EnumValue):
         return None
@@ -348,6 +357,13 @@ _TABLE: tuple[tuple[str, Level, str, str, _Finder], ...] = (
         "an enum's value stands for the same in PyTorch for ever",
         "`torch: float16` of `HALF` became `torch: bfloat16`",
         _mappings_changed,
+    ),
+    (
+        "bits-changed",
+        Level.WIRE,
+        "the elements of a weight lie where they did",
+        "`bits: 8` of `BYTE` became `bits: 16`",
+        _bits_changed,
     ),
     (
         "owner-changed",

@@ -283,6 +283,13 @@ RULES = (
         names.mapped_names,
     ),
     LintRule(
+        "missing-bits",
+        Level.SOURCE,
+        "weights of every dtype can be found in their payload",
+        "a value of `ScalarType` with `torch: int4` and without `bits`",
+        names.missing_bits,
+    ),
+    LintRule(
         "short-name",
         Level.SOURCE,
         "each union member has a constructor of its own in Python",

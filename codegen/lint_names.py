@@ -74,6 +74,16 @@ def mapped_names(schema: Schema) -> Iterator[Report]:
                 seen.setdefault(name, value.name)
 
 
+def missing_bits(schema: Schema) -> Iterator[Report]:
+    """Where values of an enum have a size, all have that stand for something in PyTorch."""
+    for definition in schema.types.values():
+        sized = any(value.bits is not None for value in definition.values)
+        for value in definition.values if sized else ():
+            if value.torch is not None and value.bits is None:
+                message = f"`{definition.name}.{value.name}` has `torch` and no `bits`, unlike others there"
+                yield Report(value.position, message, "Add the size of one element in bits")
+
+
 def short_names(schema: Schema) -> Iterator[Report]:
     """Members of a union stay different without their `as_`, as Python makes them."""
     for definition in schema.types.values():

@@ -128,7 +128,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class EnumValue:
-    """A value of an enum; `torch` and `c10` are the names it maps to there, where it maps to any."""
+    """A value of an enum.
+
+    `torch` and `c10` are the names that it maps to there, where it maps to any; `bits` is the size of an
+    element, where the value stands for a type of elements.
+    """
 
     name: str
     value: int
@@ -137,6 +141,7 @@ class EnumValue:
     since_revision: int | None
     torch: str | None
     c10: str | None
+    bits: int | None
     position: Position
 
 

@@ -62,7 +62,15 @@ RESERVED_TYPE_NAMES = frozenset(
     }
 )
 
-_CONSTANTS = ("C10_NAMES", "OLDEST_VERSION", "REVISION", "SCHEMA_VERSION", "TORCH_NAMES", "TREESPEC_VERSION")
+_CONSTANTS = (
+    "BITS",
+    "C10_NAMES",
+    "OLDEST_VERSION",
+    "REVISION",
+    "SCHEMA_VERSION",
+    "TORCH_NAMES",
+    "TREESPEC_VERSION",
+)
 
 
 def annotation(type_: TypeRef) -> str:
@@ -137,6 +145,7 @@ class PyType:
     values: tuple[EnumValue, ...]
     torch_names: tuple[tuple[str, str], ...]
     c10_names: tuple[tuple[str, str], ...]
+    bits: tuple[tuple[str, int], ...]
     room: dict[str, str]
     make: str
     prefills: tuple[str, ...]
@@ -175,6 +184,7 @@ def view(definition: TypeDef, code: Code) -> PyType:
         values=definition.values,
         torch_names=tuple((value.name, value.torch) for value in definition.values if value.torch),
         c10_names=tuple((value.name, value.c10) for value in definition.values if value.c10),
+        bits=tuple((value.name, value.bits) for value in definition.values if value.bits),
         room=_room(definition, code),
         make=f"_bare({definition.name})" if bare else f"_make_{definition.name}",
         prefills=(*prefills, *([f"_made_{definition.name}.append(o)"] if collected else [])),
@@ -303,6 +313,7 @@ def outputs(schema: Schema) -> dict[str, str]:
         "finished_structs": [type_ for type_ in composites if type_.kind == "struct" and type_.finishing],
         "torch_named": [type_ for type_ in types if type_.torch_names],
         "c10_named": [type_ for type_ in types if type_.c10_names],
+        "sized": [type_ for type_ in types if type_.bits],
         "json_readers": _used_scalars(composites, "read"),
         "json_writers": _used_scalars(composites, "write"),
         "imported_composites": _as_imported([type_.name for type_ in composites]),

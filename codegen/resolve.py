@@ -22,9 +22,11 @@ from .spellings import SpellingError, parse_type
 
 _SCHEMA_KEYS = ("name", "version", "oldest_version", "revision", "treespec_version", "log", "types")
 _SINCE_KEYS = ("since", "since_revision")
+_MAPPING_KEYS = ("torch", "c10", "bits")
 _MAX_FIELD_ID = 2**15 - 1  # the compact protocol writes field ids as i16
 _MIN_ENUM, _MAX_ENUM = -(2**31), 2**31 - 1
 _MAX_NUMBER = 2**31 - 1
+_MAX_BITS = 2**15  # of one element; far more than any type has
 
 _T = TypeVar("_T")
 _Since = tuple[Version | None, int | None]
@@ -234,16 +236,17 @@ class _Resolver:
         for name, entry in (entries or {}).items():
             what = f"value `{owner}.{name}`"
             self._reader.check_name(name, entry, "a value's name")
-            keys = self._reader.keys(entry.value, what, ("value", "doc"), (*_SINCE_KEYS, "torch", "c10"))
+            keys = self._reader.keys(entry.value, what, ("value", "doc"), (*_SINCE_KEYS, *_MAPPING_KEYS))
             if keys is None or "value" not in keys:
                 continue
             number = self._reader.integer(keys["value"], f"`value` of {what}", _MIN_ENUM, _MAX_ENUM)
             origin = self._since(keys, what, entry.position, since)
             torch = self._get(keys, "torch", lambda e: self._reader.identifier(e, "`torch`"))
             c10 = self._get(keys, "c10", lambda e: self._reader.identifier(e, "`c10`"))
+            bits = self._get(keys, "bits", lambda e: self._reader.integer(e, "`bits`", 1, _MAX_BITS))
             doc = self._doc(keys, what)
             if number is not None:
-                values.append(EnumValue(name, number, doc, *origin, torch, c10, entry.position))
+                values.append(EnumValue(name, number, doc, *origin, torch, c10, bits, entry.position))
         return tuple(values)
 
     def _fields(self, owner: str, kind: Kind, element: Element | None, since: _Since) -> tuple[Field, ...]:

@@ -236,6 +236,15 @@ PAIRS = [
         "`E.TWO` and `ONE` both are `c10: One`",
     ),
     pair(
+        "missing-bits",
+        value(
+            "ONE: {value: 1, torch: one, bits: 8, doc: O.}\n"
+            f"    {MARK}TWO: {{value: 2, torch: two, doc: T.}}"
+        ),
+        value("ONE: {value: 1, torch: one, bits: 8, doc: O.}\n    TWO: {value: 2, doc: T.}"),
+        "`E.TWO` has `torch` and no `bits`",
+    ),
+    pair(
         "short-name",
         member(f"as_b: {{id: 20, type: bool, doc: B.}}\n    {MARK}b: {{id: 30, type: bool, doc: B.}}"),
         member("as_bool: {id: 20, type: bool, doc: T.}"),

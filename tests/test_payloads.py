@@ -19,7 +19,7 @@ from pt2wire.archive.extents import ITEM_SIZES, check_payload, tensor_extent
 from pt2wire.exporting.payloads import storage_bytes
 from pt2wire.exporting.symbols import Symbols
 from pt2wire.exporting.values import export_tensor_meta
-from pt2wire.generated import TORCH_NAMES, PayloadMeta, ScalarType, SymInt
+from pt2wire.generated import BITS, TORCH_NAMES, PayloadMeta, ScalarType, SymInt
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 
@@ -60,6 +60,7 @@ DTYPES = [getattr(torch, name) for name in TORCH_NAMES[ScalarType].values()]
 
 
 def test_item_sizes_are_those_of_torch() -> None:
+    assert {dtype: bits / 8 for dtype, bits in BITS[ScalarType].items()} == ITEM_SIZES
     assert {getattr(torch, TORCH_NAMES[ScalarType][key]): size for key, size in ITEM_SIZES.items()} == {
         dtype: dtype.itemsize for dtype in DTYPES
     }

@@ -13,72 +13,40 @@ import pytest
 import yaml
 from pt2wire.codegen.breaking import RULES as BREAKING_RULES
 from pt2wire.codegen.lint import RULES
-from pt2wire.codegen.outputs import render_all, write_files
-from pt2wire.codegen.resolve import parse_schema
 
+from .helpers.schema_page import (
+    COMMAND,
+    NAMED,
+    PAGE,
+    SHOWN,
+    WALK,
+    apply_patch,
+    blocks,
+    bumps,
+    fresh_tree,
+    performed,
+    placed,
+    section,
+    write_named,
+)
 from .helpers.schemas import ROOT, SCHEMA
 
-DOC = (ROOT / "docs/schema.md").read_text()
-#: The page shows the version and revision of this schema, also when there are later ones.
-SHOWN = ROOT / "tests/data/artifacts/8.20-r1/schema.yaml"
-#: A block that begins with a comment like `# mine.yaml` is a file of that name.
-NAMED = re.compile(r"(?:#|//) (\S+\.(?:yaml|py|cpp))\n")
-
-Block = tuple[str, str]
-
-
-def blocks(text: str) -> list[Block]:
-    """The fenced blocks of a part of the page: language and content."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
-
-
-def section(heading: str) -> str:
-    """The part of the page below a heading, down to the next of the same or a higher level."""
-    level = heading.partition(" ")[0]
-    rest = DOC.split(f"\n{heading}\n", 1)[1]
-    return re.split(rf"^#{{2,{len(level)}}} ", rest, maxsplit=1, flags=re.M)[0]
-
-
-WALK = "## A bump, step by step"
-BUMPS = re.findall(r"^### .*$", section(WALK), re.M)[:3]
-BLOCKS = blocks(DOC.replace(section(WALK), ""))
+DOC = PAGE.read_text()
+BUMPS = bumps(DOC)
+BLOCKS = blocks(DOC.replace(section(DOC, WALK), ""))
 
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A git repository with the schema and what is generated from it, tagged as the page says."""
-    path = tmp_path_factory.mktemp("fresh")
-    data = SHOWN.read_bytes()
-    (path / "schema.yaml").write_bytes(data)
-    write_files(render_all(parse_schema(data, "schema.yaml"), data), path / "generated")
-    git = ["git", "-C", str(path), "-c", "user.name=A", "-c", "user.email=a@example.org"]
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "First"]):
-        subprocess.run([*git, *command], check=True, capture_output=True)
-    ((language, text),) = blocks(section(WALK).partition("\n### ")[0])
-    assert language == "console" and performed(path, text) == text
-    tags = subprocess.run([*git, "tag"], check=True, capture_output=True, text=True)
-    assert tags.stdout == "v0.1.0\n"
-    return path
+    return fresh_tree(tmp_path_factory.mktemp("fresh"), DOC)
 
 
 @pytest.fixture(scope="module")
 def folder(fresh: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That repository with the files that the page shows under their names."""
     path = shutil.copytree(fresh, tmp_path_factory.mktemp("shown") / "tree")
-    for _, text in BLOCKS:
-        if name := NAMED.match(text):
-            (path / name[1]).parent.mkdir(parents=True, exist_ok=True)
-            (path / name[1]).write_text(text)
+    write_named(path, DOC)
     return path
-
-
-def performed(folder: Path, text: str) -> str:
-    """A console block again, with what its commands print now."""
-    lines = []
-    for command in re.findall(r"^\$ (.*)$", text, re.M):
-        done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True)
-        lines += [f"$ {command}\n", done.stdout, done.stderr]
-    return "".join(lines)
 
 
 def consoles() -> list[Any]:
@@ -99,20 +67,20 @@ def consoles() -> list[Any]:
 
 @pytest.mark.parametrize("text", consoles())
 def test_commands_print_what_the_page_says(folder: Path, text: str) -> None:
-    assert performed(folder, text) == text
+    assert performed(folder, text) == text, f"Run: {COMMAND}"
 
 
 @pytest.mark.parametrize("heading", BUMPS)
 def test_a_bump_goes_as_the_page_says(fresh: Path, tmp_path: Path, heading: str) -> None:
     tree = shutil.copytree(fresh, tmp_path / "tree")
-    steps = blocks(section(heading))
+    steps = blocks(section(DOC, heading))
     assert {language for language, _ in steps} == {"diff", "console"}
     for language, text in steps:
         if language == "diff":
-            command = ["patch", "-p0", "--fuzz=0"]
-            subprocess.run(command, input=text, text=True, cwd=tree, check=True, capture_output=True)
+            assert placed(text, SHOWN.read_text()) == text, f"Run: {COMMAND}"
+            apply_patch(tree, text)
         else:
-            assert performed(tree, text) == text
+            assert performed(tree, text) == text, f"Run: {COMMAND}"
 
 
 @pytest.mark.parametrize(

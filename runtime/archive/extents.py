@@ -5,33 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..errors import DeserializeError
-from ..generated.types import Layout, PayloadConfig, PayloadMeta, ScalarType, SymInt, TensorMeta
+from ..generated.types import BITS, Layout, PayloadConfig, PayloadMeta, ScalarType, SymInt, TensorMeta
 from ..limits import DEFAULT_LIMITS, Limits
 
 ITEM_SIZES: dict[ScalarType, int] = {
-    ScalarType.BYTE: 1,
-    ScalarType.CHAR: 1,
-    ScalarType.SHORT: 2,
-    ScalarType.INT: 4,
-    ScalarType.LONG: 8,
-    ScalarType.HALF: 2,
-    ScalarType.FLOAT: 4,
-    ScalarType.DOUBLE: 8,
-    ScalarType.COMPLEXHALF: 4,
-    ScalarType.COMPLEXFLOAT: 8,
-    ScalarType.COMPLEXDOUBLE: 16,
-    ScalarType.BOOL: 1,
-    ScalarType.BFLOAT16: 2,
-    ScalarType.UINT16: 2,
-    ScalarType.FLOAT8E4M3FN: 1,
-    ScalarType.FLOAT8E5M2: 1,
-    ScalarType.FLOAT8E4M3FNUZ: 1,
-    ScalarType.FLOAT8E5M2FNUZ: 1,
-    ScalarType.FLOAT8E8M0FNU: 1,
-    ScalarType.UINT32: 4,
-    ScalarType.UINT64: 8,
+    ScalarType(dtype): bits // 8 for dtype, bits in BITS[ScalarType].items() if bits % 8 == 0
 }
-"""Bytes of one element."""
+"""Bytes of one element, for dtypes whose elements are whole bytes."""
 
 _INT64_MAX = (1 << 63) - 1
 

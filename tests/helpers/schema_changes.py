@@ -12,7 +12,7 @@ Kind:
   since: "8.2"
   doc: Kind.
   values:
-    ZERO: {value: 0, torch: zero, doc: Z.}
+    ZERO: {value: 0, torch: zero, bits: 8, doc: Z.}
     ONE: {value: 1, c10: One, doc: O.}
 Choice:
   kind: union
@@ -215,6 +215,18 @@ PAIRS = [
         {"ONE: {value: 1, c10: One": f"{MARK}ONE: {{value: 1"},
         {"ONE: {value: 1": "ONE: {value: 1, torch: one"},
         "`Kind.ONE` stood for `c10: One` and stands for nothing",
+    ),
+    Pair(
+        "bits-changed",
+        {"ZERO: {value: 0, torch: zero, bits: 8": f"{MARK}ZERO: {{value: 0, torch: zero, bits: 16"},
+        {"ONE: {value: 1,": "ONE: {value: 1, bits: 16,"},
+        "`Kind.ZERO` had `bits: 8` and has 16",
+    ),
+    Pair(
+        "bits-changed",
+        {"ZERO: {value: 0, torch: zero, bits: 8": f"{MARK}ZERO: {{value: 0, torch: zero"},
+        {"bits: 8": "bits: 8, c10: Zero"},
+        "`Kind.ZERO` had `bits: 8` and has none",
     ),
     Pair(
         "owner-changed",

@@ -13,25 +13,9 @@
 
 namespace pt2wire {
 
-/// Bytes of one element; 0 for a dtype that this header does not know.
+/// Bytes of one element; 0 for a dtype that this header does not know, or whose elements are not whole bytes.
 constexpr std::size_t item_size(ScalarType dtype) noexcept {
-  switch (dtype) {
-    case ScalarType::BYTE: case ScalarType::CHAR: case ScalarType::BOOL:
-    case ScalarType::FLOAT8E4M3FN: case ScalarType::FLOAT8E5M2: case ScalarType::FLOAT8E4M3FNUZ:
-    case ScalarType::FLOAT8E5M2FNUZ: case ScalarType::FLOAT8E8M0FNU:
-      return 1;
-    case ScalarType::SHORT: case ScalarType::HALF: case ScalarType::BFLOAT16: case ScalarType::UINT16:
-      return 2;
-    case ScalarType::INT: case ScalarType::FLOAT: case ScalarType::UINT32: case ScalarType::COMPLEXHALF:
-      return 4;
-    case ScalarType::LONG: case ScalarType::DOUBLE: case ScalarType::UINT64: case ScalarType::COMPLEXFLOAT:
-      return 8;
-    case ScalarType::COMPLEXDOUBLE:
-      return 16;
-    case ScalarType::UNKNOWN:
-      break;
-  }
-  return 0;
+  return bits(dtype) % 8 == 0 ? bits(dtype) / 8 : 0;
 }
 
 /// A weight or constant of a program: a strided view of a payload, which others may share.

@@ -14,6 +14,7 @@ from .errors import DeserializeError, UnsafeArtifactError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
 from .importing import import_program
+from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
 from .importing.pickles import reason, refused_code
 from .trees import check_opset, check_versions, from_json, to_json
@@ -98,7 +99,10 @@ def serialize(
 
 
 def deserialize(
-    artifact: _Artifact, *, expected_opset_version: Mapping[str, int] | None = None
+    artifact: _Artifact,
+    *,
+    expected_opset_version: Mapping[str, int] | None = None,
+    device: DeviceMap | None = None,
 ) -> ExportedProgram:
     """Make a program of four byte strings.
 
@@ -106,6 +110,7 @@ def deserialize(
         artifact: What `serialize` returned, or PyTorch's `SerializedArtifact`. Pickles are opened without
             running code from them, unless `serialize` made this very object in this process.
         expected_opset_version: Versions that operator namespaces must have, where the artifact names them.
+        device: Where the program is to live if not where it was, as for `load`.
 
     Raises:
         TypeError: The argument is no such artifact.
@@ -126,25 +131,32 @@ def deserialize(
             )
     trusted = isinstance(artifact, SerializedArtifact) and artifact.is_made_here()
     check_versions(expected_opset_version, "expected_opset_version")
+    devices = None if device is None else Devices(device)
     tree = from_json(artifact.exported_program)
     check_loadable(tree)
     check_opset(tree, expected_opset_version or {})
+    if devices is not None:
+        devices.move_program(tree)
     example_inputs = import_example_inputs(
-        tree, artifact.example_inputs, None, "example_inputs", weights_only=not trusted
+        tree, artifact.example_inputs, None, "example_inputs", devices, weights_only=not trusted
     )
     return import_program(
         tree,
-        state_dict=_tensors(artifact.state_dict, trusted, "state_dict"),
-        constants=_tensors(artifact.constants, trusted, "constants"),
+        state_dict=_tensors(artifact.state_dict, devices, trusted, "state_dict"),
+        constants=_tensors(artifact.constants, devices, trusted, "constants"),
         example_inputs=example_inputs,
     )
 
 
-def _tensors(data: bytes, trusted: bool, path: str) -> dict[str, Any]:
+def _tensors(data: bytes, devices: Devices | None, trusted: bool, path: str) -> dict[str, Any]:
     if not data:
         return {}
     try:
-        loaded = torch.load(io.BytesIO(data), weights_only=not trusted)
+        loaded = torch.load(
+            io.BytesIO(data),
+            map_location=None if devices is None else devices.storage,
+            weights_only=not trusted,
+        )
     except Exception as error:  # damaged pickles raise anything
         if (code := refused_code(error)) is None:
             raise DeserializeError(
@@ -161,4 +173,16 @@ def _tensors(data: bytes, trusted: bool, path: str) -> dict[str, Any]:
     for key, value in loaded.items():
         if not trusted and not isinstance(value, torch.Tensor):
             raise DeserializeError(f"expected a tensor, found {type(value).__name__}", path=f"{path}.{key}")
+        if devices is not None and isinstance(value, torch.Tensor) and value.is_meta:
+            _check_stays_on_meta(devices, f"{path}.{key}")
     return loaded
+
+
+def _check_stays_on_meta(devices: Devices, path: str) -> None:
+    target = devices(torch.device("meta"))
+    if target.type != "meta":
+        raise DeserializeError(
+            f"expected a tensor that can be put on {target}, found one on the meta device, without data",
+            path=path,
+            hint="Let `device` leave the meta device as it is",
+        )

@@ -30,6 +30,7 @@ from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_in
 from .exporting.payloads import PayloadRecords, export_constants, export_weights
 from .generated import types
 from .importing import import_program
+from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .importing.treespecs import import_treespec
@@ -110,6 +111,7 @@ def load(
     expected_opset_version: Mapping[str, int] | None = None,
     mmap: bool = True,
     verify: bool = True,
+    device: DeviceMap | None = None,
     form: FormName | None = None,
     limits: Limits = DEFAULT_LIMITS,
     expected_digest: str | None = None,
@@ -128,6 +130,11 @@ def load(
             weight never changes the file, but cutting the file short while the program is in use ends the
             process. False copies the weights to memory.
         verify: Compare every record with its CRC. Without it only the program is compared, not the weights.
+        device: Where the program is to live if not where it was saved: a device such as "cuda:1" for all of
+            it, a mapping such as `{"cuda": "cpu"}` or `{"cuda:0": "cuda:1"}`, or a function that is given a
+            `torch.device` and returns another one (None leaves it). Weights, constants, example inputs and
+            the graph (values, and devices that operators are called with) follow. In a mapping "cuda" stands
+            for each CUDA device that is not named itself.
         form: "json" or "thrift" demands one form of the program; by default the archive's index decides.
         limits: What the file may cost at most; raise them for a file of your own that is refused.
         expected_digest: What `pt2wire.digest` gives for the program with its weights and constants; another
@@ -140,8 +147,9 @@ def load(
     Raises:
         OSError: The file cannot be opened.
         TypeError: `f` is neither a path nor a binary file object.
+        ValueError: `device` names no device.
         DeserializeError: The file is no `.pt2` archive, is damaged or contradicts itself, has a version
-            that cannot be read, or another digest than expected.
+            that cannot be read, or another digest than expected; or this machine lacks the device.
         UnsafeArtifactError: The file asks for something that could run code.
 
     Example:
@@ -156,8 +164,10 @@ def load(
             f"expected a dict that is filled with extra files, found {type(extra_files).__name__}"
         )
     check_versions(expected_opset_version, "expected_opset_version")
+    devices = None if device is None else Devices(device)
     archive = read_archive(f, [name], form, verify, limits)
-    program = _import(archive, name, PayloadStorages(copy=not mmap), expected_opset_version, expected_digest)
+    storages = PayloadStorages(copy=not mmap)
+    program = _import(archive, name, storages, devices, expected_opset_version, expected_digest)
     if extra_files is not None:
         extra_files.update((key, _text_if_possible(content)) for key, content in archive.extra_files.items())
     return program
@@ -169,6 +179,7 @@ def load_all(
     expected_opset_version: Mapping[str, int] | None = None,
     mmap: bool = True,
     verify: bool = True,
+    device: DeviceMap | None = None,
     form: FormName | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> dict[str, ExportedProgram]:
@@ -179,6 +190,7 @@ def load_all(
         expected_opset_version: As for `load`.
         mmap: As for `load`.
         verify: As for `load`.
+        device: As for `load`.
         form: As for `load`.
         limits: As for `load`.
 
@@ -200,9 +212,12 @@ def load_all(
         ['encoder', 'decoder']
     """
     check_versions(expected_opset_version, "expected_opset_version")
+    devices = None if device is None else Devices(device)
     archive = read_archive(f, None, form, verify, limits)
     storages = PayloadStorages(copy=not mmap)
-    return {name: _import(archive, name, storages, expected_opset_version) for name in archive.programs}
+    return {
+        name: _import(archive, name, storages, devices, expected_opset_version) for name in archive.programs
+    }
 
 
 def _named(ep: Programs) -> Mapping[str, ExportedProgram]:
@@ -272,6 +287,7 @@ def _import(
     archive: Archive,
     name: str,
     storages: PayloadStorages,
+    devices: Devices | None,
     expected_opset_version: Mapping[str, int] | None,
     expected_digest: str | None = None,
 ) -> ExportedProgram:
@@ -288,11 +304,14 @@ def _import(
         check_opset(tree, expected_opset_version or {})
         if expected_digest is not None:
             check_digest(tree, weights, constants, expected_digest)
+        if devices is not None:
+            devices.move_program(tree)
+            devices.move_payloads((*weights.values(), *constants.values()))
         return import_program(
             tree,
             state_dict=import_weights(weights, storages, "weights"),
             constants=import_constants(constants, weights, storages, "constants"),
-            example_inputs=import_example_inputs(tree, sample_inputs, flat_inputs, path),
+            example_inputs=import_example_inputs(tree, sample_inputs, flat_inputs, path, devices),
         )
     except Pt2WireError as error:
         error.path = joined(path, error.path or "")

@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import DeserializeError
 from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, SymInt, TensorMeta
+from .devices import Devices
 from .faults import each, within
 from .pickles import reason, refused_code
 from .treespecs import import_treespec
@@ -34,6 +35,7 @@ def import_example_inputs(
     sample: bytes | memoryview | None,
     flat: bytes | memoryview | None,
     path: str,
+    devices: Devices | None = None,
     *,
     weights_only: bool = True,
 ) -> ExampleInputs | None:
@@ -45,6 +47,7 @@ def import_example_inputs(
             none, None where it should be and is not.
         flat: The leaves alone, likewise.
         path: The program, in warnings.
+        devices: Where the inputs are to be.
         weights_only: False permits the pickle to run code: for bytes that this process has made itself.
 
     Returns:
@@ -57,12 +60,12 @@ def import_example_inputs(
     spec = _in_spec(tree)
     reasons = []
     if flat:
-        leaves = _opened(flat, True)
+        leaves = _opened(flat, devices)
         if isinstance(leaves, list) and len(leaves) == spec.num_leaves:
             return _unflatten(leaves, spec, path)
         reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
-        inputs = _opened(sample, weights_only)
+        inputs = _opened(sample, devices, weights_only)
         if _has_structure(inputs, spec):
             return inputs  # type: ignore[no-any-return]
         reasons.append(_why_not(inputs))
@@ -102,12 +105,16 @@ def _in_spec(tree: ExportedProgram) -> pytree.TreeSpec:
         return import_treespec(signature.in_spec, tree.graph_module.treespec_namedtuple_fields)
 
 
-def _opened(data: bytes | memoryview, weights_only: bool) -> Any:
+def _opened(data: bytes | memoryview, devices: Devices | None, weights_only: bool = True) -> Any:
     """What a pickle holds, or the exception that says why it was not opened."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols
-            return torch.load(io.BytesIO(data), weights_only=weights_only)
+            return torch.load(
+                io.BytesIO(data),
+                map_location=None if devices is None else devices.storage,
+                weights_only=weights_only,
+            )
     except Exception as error:  # damaged pickles raise anything
         return error
 

@@ -171,4 +171,16 @@ def _tensor(
             return torch.nn.Parameter(tensor, requires_grad=meta.tensor_meta.requires_grad)
         return tensor.requires_grad_(meta.tensor_meta.requires_grad)
     except (RuntimeError, AssertionError) as error:  # an absent device, an integer that requires grad
-        raise DeserializeError(f"cannot make this tensor: {error}", path=where) from error
+        raise DeserializeError(
+            f"cannot make this tensor: {error}",
+            path=where,
+            hint=None if _is_present(device) else f"This machine lacks {device}: load with another `device`",
+        ) from error
+
+
+def _is_present(device: torch.device) -> bool:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):
+        return False
+    return True

@@ -86,7 +86,7 @@ def _parser() -> _Parser:
         if run is _rules:
             continue
         command.add_argument(
-            "--schema", type=Path, default=None, help="default: schema.yaml here, or of the source tree"
+            "--schema", type=_path, default=None, help="default: schema.yaml here, or of the source tree"
         )
         command.add_argument(
             "--format", choices=("text", "github"), default="text", help="how faults are printed"
@@ -94,6 +94,7 @@ def _parser() -> _Parser:
         if run is _breaking:
             command.add_argument(
                 "--against",
+                type=_name,
                 required=True,
                 metavar="FILE|GIT-REV",
                 help="the schema before: a file, or a git revision, best the tag of the last release",
@@ -101,15 +102,26 @@ def _parser() -> _Parser:
         if run is _compare_torch:
             command.add_argument(
                 "--torch",
-                type=Path,
+                type=_path,
                 default=None,
                 help="folder of a torch package; default: the installed one",
             )
         if run in (_generate, _check):
             command.add_argument(
-                "--out", type=Path, default=None, help="default: generated/ beside the schema"
+                "--out", type=_path, default=None, help="default: generated/ beside the schema"
             )
     return parser
+
+
+def _name(text: str) -> str:
+    """A file or revision named on the command line: the system takes no name with a NUL in it."""
+    if "\0" in text:
+        raise argparse.ArgumentTypeError(f"expected a name without NUL characters, found {text!r}")
+    return text
+
+
+def _path(text: str) -> Path:
+    return Path(_name(text))
 
 
 def _generate(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,8 @@ from .model import Default, Kind, ListType, MapType, NamedType, Primitive, Primi
 from .reading import DECIMAL
 from .source import Element, Mapping, Scalar, Sequence
 
+#: The literals of Thrift's IDL have no escapes for these.
+_UNSPEAKABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
@@ -70,7 +72,7 @@ def _primitive(faults: FaultList, element: Element, what: str, ref: PrimitiveTyp
             if not element.quoted and _NUMBER.fullmatch(text) and math.isfinite(float(text)):
                 return Default(float(text))
         case Primitive.STRING:
-            if element.kind == "string":
+            if element.kind == "string" and not _UNSPEAKABLE.search(text):
                 return Default(text)
         case Primitive.BINARY:
             if element.kind == "string" and text == "":
@@ -83,7 +85,7 @@ _EXPECTED = {
     Primitive.BOOL: "true or false",
     Primitive.I64: "a decimal integer of 64 bits",
     Primitive.DOUBLE: "a finite number",
-    Primitive.STRING: "a string",
+    Primitive.STRING: "a string without control characters but tabs and line ends",
     Primitive.BINARY: '""',
 }
 

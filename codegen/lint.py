@@ -154,9 +154,12 @@ def _field_order(schema: Schema) -> Iterator[Report]:
 def _doc_text(schema: Schema) -> Iterator[Report]:
     for name, item in items(schema):
         found = [text for text in ("*/", "/*", '"""', "\\") if text in item.doc]
+        found += sorted({f"U+{ord(sign):04X}" for sign in item.doc if not sign.isprintable()})
         if found:
             message = f"the doc of `{name}` has {' and '.join(found)}"
-            yield Report(item.position, message, "It would end a comment or docstring, or be an escape there")
+            yield Report(
+                item.position, message, "Comments and docstrings cannot hold it, or would not show it"
+            )
 
 
 def _documented(schema: Schema) -> Iterator[Report]:
@@ -300,7 +303,7 @@ RULES = (
         "doc-text",
         Level.SOURCE,
         "docs can stand in comments and docstrings",
-        "`*/` in a doc",
+        "`*/` or a control character in a doc",
         _doc_text,
     ),
     LintRule(

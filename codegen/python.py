@@ -21,7 +21,8 @@ from .model import (
     TypeDef,
     TypeRef,
 )
-from .python_code import SPELLINGS, Code, fitted, fitted_call, literal
+from .python_code import SPELLINGS, Code, default_value
+from .python_text import fitted, fitted_call, tidied
 from .render import WIDTH, banner, render
 
 _IN_CLASS_BODIES = (
@@ -96,10 +97,8 @@ def default_text(field: Field) -> str | None:
             return "field(default_factory=list)" if value is not None else "None"
         case MapType():
             return "field(default_factory=dict)" if value is not None else "None"
-        case NamedType(name, Kind.ENUM) if value is not None:
-            return f"{name}.{value}"
         case _:
-            return literal(value)
+            return default_value(field.type, field.default)
 
 
 def short_name(member: str) -> str:
@@ -314,27 +313,33 @@ def outputs(schema: Schema) -> dict[str, str]:
         "torch_named": [type_ for type_ in types if type_.torch_names],
         "c10_named": [type_ for type_ in types if type_.c10_names],
         "sized": [type_ for type_ in types if type_.bits],
-        "json_readers": _used_scalars(composites, "read"),
-        "json_writers": _used_scalars(composites, "write"),
-        "imported_composites": _as_imported([type_.name for type_ in composites]),
+        "deep": [type_ for type_ in composites if type_.room["parameter"]],
         "imported_types": _as_imported(names),
         "imported_names": _as_imported([*_CONSTANTS, *names]),
         "exported_names": _as_exported([*_CONSTANTS, *names, "CodecError", "DepthError", "Struct", "Union"]),
     }
-    return {path: render(f"python/{path}.j2", **context) for path in _MODULES}
-
-
-def _used_scalars(types: list[PyType], verb: str) -> list[str]:
-    code = " ".join(f"{field.written} {field.read}" for type_ in types for field in type_.fields)
-    return sorted({*re.findall(rf"\b{verb}_[a-z]+", code)})
+    return {path: tidied(render(f"python/{path}.j2", **context)) for path in _MODULES}
 
 
 def _as_imported(names: list[str]) -> list[str]:
-    return sorted(names, key=lambda name: (not name.isupper(), name.lower()))  # the order that ruff demands
+    """The order that the linter demands of imports."""
+    return sorted(names, key=lambda name: (*_rank(name), _natural(name.lower()), name))
 
 
 def _as_exported(names: list[str]) -> list[str]:
-    return sorted(names, key=lambda name: (not name.isupper(), name))  # and its order for __all__
+    """And its order for `__all__`."""
+    return sorted(names, key=lambda name: (*_rank(name), _natural(name)))
+
+
+def _rank(name: str) -> tuple[bool, bool]:
+    """Constants first, then classes, then what begins with a small letter."""
+    return not (len(name) > 1 and name.isupper()), not name[0].isupper()
+
+
+def _natural(name: str) -> list[tuple[bool, int | str]]:
+    """Numbers within names count as numbers."""
+    parts = re.split(r"(\d+)", name)
+    return [(not part.isdigit(), int(part) if part.isdigit() else part) for part in parts]
 
 
 _MODULES = (

@@ -6,10 +6,10 @@ the handwritten slow paths, which know what is wrong and where.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from .model import (
+    Default,
     Field,
     Kind,
     ListType,
@@ -21,7 +21,7 @@ from .model import (
     TypeDef,
     TypeRef,
 )
-from .render import WIDTH
+from .python_text import fitted, literal
 
 SPELLINGS = {
     Primitive.BOOL: "bool",
@@ -231,10 +231,8 @@ class Code:
                 return "[]"
             case MapType() if not field.optional:
                 return "{}"
-            case NamedType(name, Kind.ENUM) if field.default.value is not None:
-                return f"{name}.{field.default.value}"
             case _:
-                return literal(field.default.value)
+                return default_value(field.type, field.default)
 
     def finishing(self, field: Field, slot: str, guarded: bool, indent: int) -> list[str]:
         """Statements that turn the numbers in a field into enums; `guarded` if it is known to be set."""
@@ -262,6 +260,17 @@ class Code:
                 return value
 
 
+def default_value(type_: TypeRef, default: Default) -> str:
+    """A default that is not a container, as an expression."""
+    match type_:
+        case NamedType(name, Kind.ENUM) if default.value is not None:
+            return f"{name}.{default.value}"
+        case PrimitiveType(Primitive.BINARY) if default.value is not None:
+            return 'b""'  # its only one
+        case _:
+            return literal(default.value)
+
+
 def _raise_if(condition: str | None, pad: str) -> list[str]:
     return [f"{pad}if {condition}:", f"{pad}    raise Suspect"]
 
@@ -284,55 +293,3 @@ def _scalar(type_: TypeRef) -> str | None:
             return name
         case _:
             return None
-
-
-def fitted(begin: str, expression: str, end: str, indent: int) -> list[str]:
-    """The lines of `begin expression end` as the formatter leaves them.
-
-    What does not fit in a line is split if it is a call, list or dict as a whole, and bracketed if assigned.
-    """
-    pad = " " * indent
-    opening = re.match(r"\w*[(\[{]", expression)
-    if len(f"{pad}{begin}{expression}{end}") <= WIDTH:
-        return [f"{pad}{begin}{expression}{end}"]
-    if opening is None:
-        if begin.endswith(" = ") and len(f"{pad}    {expression}") <= WIDTH:
-            return [f"{pad}{begin}(", f"{pad}    {expression}", f"{pad}){end}"]
-        return [f"{pad}{begin}{expression}{end}"]
-    inner = [expression[opening.end() : -1]]
-    if indent + 4 + len(inner[0]) > WIDTH:
-        inner = _clauses(inner[0])
-    return [
-        f"{pad}{begin}{opening[0]}",
-        *(f"{pad}    {line}" for line in inner),
-        f"{pad}{expression[-1]}{end}",
-    ]
-
-
-def _clauses(comprehension: str) -> list[str]:
-    """The inside of a comprehension, split before the `for` that is its own."""
-    depth = 0
-    for index, sign in enumerate(comprehension):
-        depth += (sign in "([{") - (sign in ")]}")
-        if depth == 0 and comprehension.startswith(" for ", index):
-            return [comprehension[:index], comprehension[index + 1 :]]
-    raise AssertionError(f"no comprehension: {comprehension}")
-
-
-def fitted_call(name: str, arguments: list[str], indent: int) -> list[str]:
-    """The lines of an item that is a call, as the formatter leaves them."""
-    pad = " " * indent
-    joined = ", ".join(arguments)
-    if len(f"{pad}{name}({joined}),") <= WIDTH:
-        return [f"{pad}{name}({joined}),"]
-    if len(f"{pad}    {joined}") <= WIDTH:
-        return [f"{pad}{name}(", f"{pad}    {joined}", f"{pad}),"]
-    return [f"{pad}{name}(", *(f"{pad}    {argument}," for argument in arguments), f"{pad}),"]
-
-
-def literal(value: object) -> str:
-    """A Python literal, quoted as the formatter does: in single quotes only where that saves escapes."""
-    if not isinstance(value, str) or ('"' in value and "'" not in value):
-        return repr(value)
-    escaped = repr('"' + value)[2:-1]  # the quote added makes repr use single quotes
-    return '"' + escaped.replace("\\'", "'").replace('"', '\\"') + '"'

@@ -6,11 +6,11 @@ import re
 
 from .faults import FaultList
 from .model import Position, Version
-from .source import Element, Entry, Mapping, Scalar, Sequence
+from .source import Element, Entry, Mapping, Scalar, Sequence, shortened
 
 #: An integer of up to 64 bits, or slightly more: the range is for the caller to check.
 DECIMAL = re.compile(r"-?(0|[1-9][0-9]{0,18})")
-_VERSION = re.compile(r"(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)")
+_VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")  # bindings hold both in 32 bits
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -31,7 +31,10 @@ class Reader:
             if key not in required and key not in optional:
                 known = ", ".join((*required, *optional))
                 self.faults.add(
-                    "unknown-key", entry.position, f"unknown key `{key}` in {what}", f"Known: {known}"
+                    "unknown-key",
+                    entry.position,
+                    f"unknown key `{shortened(key)}` in {what}",
+                    f"Known: {known}",
                 )
         for key in required:
             if key not in mapping:
@@ -72,7 +75,7 @@ class Reader:
         """An integer in plain decimal: YAML would read `010` as 8 and `1:30` as 90."""
         if isinstance(element, Scalar) and element.kind == "integer":
             if not DECIMAL.fullmatch(element.text):
-                message = f"expected {what} as a decimal integer, found `{element.text}`"
+                message = f"expected {what} as a decimal integer, found `{shortened(element.text)}`"
                 self.faults.add("wrong-value", element.position, message)
                 return None
             value = int(element.text)
@@ -87,21 +90,22 @@ class Reader:
     def version(self, element: Element, what: str) -> Version | None:
         """A version in quotes: without them YAML would read 8.20 as the number 8.2."""
         if isinstance(element, Scalar) and element.kind == "number":
-            message = f"{what} {element.text} is a number to YAML, and 8.20 would equal 8.2"
-            self.faults.add("unquoted-version", element.position, message, f'Write "{element.text}"')
+            shown = shortened(element.text)
+            message = f"{what} {shown} is a number to YAML, and 8.20 would equal 8.2"
+            self.faults.add("unquoted-version", element.position, message, f'Write "{shown}"')
             return None
         text = self.string(element, what)
         if text is None:
             return None
         match = _VERSION.fullmatch(text)
         if match is None:
-            message = f'expected {what} as "MAJOR.MINOR", found "{text}"'
+            message = f'expected {what} as "MAJOR.MINOR", at most nine digits each, found "{shortened(text)}"'
             self.faults.add("wrong-value", element.position, message)
             return None
         return Version(int(match[1]), int(match[2]))
 
     def _invalid_identifier(self, position: Position, what: str, text: str) -> None:
-        message = f"expected {what} as letters, digits and underscores, found `{text}`"
+        message = f"expected {what} as letters, digits and underscores, found `{shortened(text)}`"
         self.faults.add("invalid-identifier", position, message)
 
     def _wrong(self, element: Element, what: str, expected: str) -> None:

@@ -126,6 +126,9 @@ class _Resolver:
         entries = self._reader.mapping(element, "`types`")
         if entries is None:
             return None
+        if not entries:
+            hint = "Define a struct or union: these are what can be written"
+            self._faults.add("empty-type", element.position, "the schema has no types", hint)
         for name, entry in entries.items():
             self._declare(name, entry)
         types = {}

@@ -24,6 +24,12 @@ _KINDS = {
 }
 
 
+def shortened(text: str) -> str:
+    """A text from the file as messages show it: on one line, and cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:57] + "..."
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """A scalar: its text as written, what YAML takes it for, and whether it stands in quotes."""
@@ -34,7 +40,7 @@ class Scalar:
     quoted: bool
 
     def __str__(self) -> str:
-        return f"`{self.text}`, {'an' if self.kind == 'integer' else 'a'} {self.kind}"
+        return f"`{shortened(self.text)}`, {'an' if self.kind == 'integer' else 'a'} {self.kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,7 @@ class _Converter:
         kind = _KINDS.get(node.tag)
         if kind is None:
             self._faults.add("yaml-syntax", position, f"expected plain data, found the tag {node.tag!r}")
-        return Scalar(position, node.value, kind or "string", node.style is not None)
+        return Scalar(position, self._text(node), kind or "string", node.style is not None)
 
     def _entries(self, node: yaml.MappingNode) -> dict[str, Entry]:
         entries: dict[str, Entry] = {}
@@ -154,7 +160,7 @@ class _Converter:
             if not isinstance(key_node, yaml.ScalarNode):
                 self._faults.add("wrong-node", position, "expected a string as key, found a list or mapping")
                 continue
-            key = key_node.value
+            key = self._text(key_node)
             if key_node.tag != "tag:yaml.org,2002:str":
                 kind = _KINDS.get(key_node.tag, "special word")
                 message = f"expected a string as key, found `{key}`, which YAML reads as a {kind}"
@@ -167,6 +173,15 @@ class _Converter:
                 continue
             entries[key] = Entry(position, value)
         return entries
+
+    def _text(self, node: yaml.ScalarNode) -> str:
+        """A scalar's text, in which escapes such as "\\ud800" may have left what no file can hold."""
+        text: str = node.value
+        if any(0xD800 <= ord(sign) <= 0xDFFF for sign in text):
+            message = "expected text that UTF-8 can hold, found an escape for half a surrogate pair"
+            self._faults.add("yaml-syntax", self._position(node), message, "Write the character itself")
+            return text.encode("utf-8", "replace").decode()
+        return text
 
     def _check_tag(self, node: yaml.Node, expected: str) -> None:
         if node.tag != expected:

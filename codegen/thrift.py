@@ -83,7 +83,7 @@ def default_text(field: Field) -> str:
     if isinstance(value, tuple):
         return " = {}" if isinstance(field.type, MapType) else " = []"
     if isinstance(value, str):
-        # An enum's value is named through its type; JSON's escapes are a subset of the IDL's.
+        # An enum's value is named through its type; JSON's escapes for what a default can hold are the IDL's.
         return (
             f" = {field.type}.{value}"
             if isinstance(field.type, NamedType)

@@ -1383,7 +1383,8 @@ _CHECKS: dict[type[Any], Callable[..., None]] = {
     IndexEntry: _check_IndexEntry,
     ArchiveIndex: _check_ArchiveIndex,
 }
-DEEP = {
+#: Types whose functions take `room`.
+DEEP: tuple[type[Any], ...] = (
     GraphArgument,
     Argument,
     NamedArgument,
@@ -1404,4 +1405,4 @@ DEEP = {
     ExportedProgram,
     ExternKernelNode,
     ExternKernelNodes,
-}
+)

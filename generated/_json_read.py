@@ -11,15 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._json_scalars import (
-    read_bool,
-    read_double,
-    read_enum,
-    read_int,
-    read_list,
-    read_map,
-    read_str,
-)
+from ._json_scalars import read_bool, read_double, read_enum, read_int, read_list, read_map, read_str
 from ._spec import Suspect
 from .types import (
     AOTInductorModelPickleData,

@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._json_scalars import (
-    write_bool,
-    write_double,
-    write_int,
-    write_list,
-    write_map,
-    write_str,
-)
+from ._json_scalars import write_bool, write_double, write_int, write_list, write_map, write_str
 from .types import (
     AOTInductorModelPickleData,
     ArchiveIndex,

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pt2wire.codegen.breaking import breaking
+from pt2wire.codegen.cli import main
 from pt2wire.codegen.faults import Level, SchemaError
 from pt2wire.codegen.lint import lint
+from pt2wire.codegen.outputs import render_all
 from pt2wire.codegen.resolve import load_schema
 
 from .helpers.schemas import HEAD, MARK, indented, write_marked
@@ -102,6 +105,37 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     ),
     "a version of three parts": (in_head('"8.20"\n', f'{MARK}"8.20.1"\n'), "wrong-value", '"MAJOR.MINOR"'),
     "a version with a leading zero": (in_head('"8.20"\n', f'{MARK}"8.02"\n'), "wrong-value", '"MAJOR.MINOR"'),
+    "a version of thousands of digits": (
+        in_head('"8.20"\n', f'{MARK}"8.{"9" * 5000}"\n'),
+        "wrong-value",
+        'as "MAJOR.MINOR", at most nine digits each, found "8.99999999999999999999999',
+    ),
+    "an unquoted version of thousands of digits": (
+        in_head('"8.20"\n', f"{MARK}8.{'9' * 5000}\n"),
+        "unquoted-version",
+        "is a number to YAML",
+    ),
+    "a number of thousands of digits": (
+        in_head("revision: 1", f"revision: {MARK}{'9' * 4000}"),
+        "wrong-value",
+        "expected `revision` as a decimal integer, found `9999",
+    ),
+    "half a surrogate pair in a doc": (
+        indented(STRUCT.replace("doc: X.", f'doc: {MARK}"\\ud800"')),
+        "yaml-syntax",
+        "found an escape for half a surrogate pair. Write the character itself",
+    ),
+    "half a surrogate pair in a note": (
+        in_head("note: First.", f'note: {MARK}"\\udfff"'),
+        "yaml-syntax",
+        "half a surrogate pair",
+    ),
+    "a surrogate pair in a default": (
+        field(f'y: {{id: 20, type: string, doc: Y., default: {MARK}"\\ud83d\\ude00"}}'),
+        "yaml-syntax",
+        "half a surrogate pair",
+    ),
+    "no types": (HEAD.replace("types:", f"types: {MARK}{{}}"), "empty-type", "the schema has no types"),
     "a version that is a list": (in_head('"8.20"\n', f"{MARK}[8, 20]\n"), "wrong-node", "to be a string"),
     "a revision in quotes": (
         in_head("revision: 1", f'revision: {MARK}"1"'),
@@ -336,7 +370,10 @@ DEFAULTS: dict[str, tuple[list[str], list[str]]] = {
     "bool": (["true", "false"], ["yes", "1", '"true"', "null", "[]"]),
     "i64": (["0", "-3", "9223372036854775807"], ["9223372036854775808", "1.0", '"1"', "010", "true", "null"]),
     "double": (["0", "1.5", "-2e300", "1e5"], [".inf", ".nan", "1e999", '"1.5"', "true", "null"]),
-    "string": (["a", '""', '"8.20"'], ["8.20", "1", "true", "null", "[]"]),
+    "string": (
+        ["a", '""', '"8.20"', '"\\t\\n\\r\\U0001F600"'],
+        ["8.20", "1", "true", "null", "[]", '"\\0"', '"\\x7f"', '"\\x85"'],
+    ),
     "binary": (['""'], ["abc", "null"]),
     "list<i64>": (["[]"], ["[1]", "null", "{}"]),
     '"map<string, i64>"': (["{}"], ["{a: 1}", "null", "[]"]),
@@ -448,6 +485,16 @@ TOKENS = [
     "&a",
     "*a",
     "!t x",
+    '"\\0"',
+    '"\\ud800"',
+    "9" * 5000,
+    "binary, default: ",
+    "list<list<list<list<list<E>>>>>",
+    "default: ",
+    "__x",
+    "_missing_",
+    "dataclass",
+    "e" * 100,
 ]
 
 
@@ -471,7 +518,12 @@ def test_a_mutated_schema_resolves_or_gives_findings_with_positions(
         assert error.findings
         assert all(1 <= finding.position.line <= lines + 1 for finding in error.findings)
     else:
-        lint(schema)
+        blocking = [finding for finding in lint(schema) if finding.level is not Level.STYLE]
+        assert breaking(schema, schema) == []
+        if not blocking:
+            for name, content in render_all(schema, b"").items():
+                if name.endswith(".py"):
+                    compile(content, name, "exec")
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -486,3 +538,12 @@ def test_mutated_bytes_resolve_or_give_findings(tmp_path: Path, data: st.DataObj
         load_schema(path)
     except SchemaError as error:
         assert error.findings
+
+
+@pytest.mark.parametrize("option", ["--schema", "--out", "--against", "--torch"])
+def test_a_name_with_a_nul_is_a_failure(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = {"--out": "check", "--torch": "compare-torch"}.get(option, "breaking")
+    arguments = [command, option, "a\0b", *(["--against", "x"] if option == "--schema" else [])]
+    assert main(arguments) == 2
+    said = f"argument {option}: expected a name without NUL characters, found 'a\\x00b' (see --help)"
+    assert capsys.readouterr().err == f"pt2wire schema: {said}\n"

@@ -1,0 +1,218 @@
+"""Schemas of extreme shapes: whatever the compiler takes works in Python, Thrift and C++."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+from pt2wire.codegen.cli import main
+
+from .helpers.cpp import ROOT, WARNINGS, run
+from .helpers.schema_edits import import_generated
+from .helpers.schemas import indented
+
+ENUM = """\
+Color:
+  kind: enum
+  since: "8.2"
+  doc: A color.
+  values:
+    RED: {value: 0, doc: Red.}
+"""
+OTHER = ENUM.replace("Color", "Shade").replace("RED", "DARK")
+
+
+def type_(kind: str, name: str, *fields: str) -> str:
+    lines = "".join(f"    {field}\n" for field in fields)
+    return f'{name}:\n  kind: {kind}\n  since: "8.2"\n  doc: Sample.\n  fields:\n{lines}'
+
+
+def struct(name: str, *fields: str) -> str:
+    return type_("struct", name, *fields)
+
+
+def union(name: str, *fields: str) -> str:
+    return type_("union", name, *fields)
+
+
+def nested(spelling: str, levels: int, *, maps: bool) -> str:
+    for level in range(levels):
+        spelling = f"map<string, {spelling}>" if maps and level % 2 else f"list<{spelling}>"
+    return f'"{spelling}"'
+
+
+#: Signs that some language has to escape, as YAML does it.
+TEXT = r'"\t\n\r\"\\é\u2028\U0001F600$?%"'
+LONG = "a_name_of_exactly_one_hundred_letters_".ljust(100, "x")
+LONG_TYPE = "ANameOfExactlyOneHundredLetters".ljust(100, "X")
+
+
+def deep(levels: int) -> str:
+    """A struct and a union of fields with containers in containers, half of them maps."""
+    spellings = [
+        nested(kind, levels, maps=maps) for kind in ("Color", "Leaf", "Node") for maps in (False, True)
+    ]
+    fields = [f"field_{i}: {{id: {i + 1}, type: {spelling}, doc: d}}" for i, spelling in enumerate(spellings)]
+    node = struct("Node", "nodes: {id: 1, type: list<Node>, doc: d}")
+    leaf = struct("Leaf", "x: {id: 1, type: i64, doc: d}")
+    return ENUM + leaf + node + struct("A", *fields) + union("U", *fields)
+
+
+class Shape(NamedTuple):
+    """Types, and values to write and read, as expressions over the generated package `p`."""
+
+    types: str
+    values: tuple[str, ...] = ()
+
+
+SHAPES = {
+    "one enum": Shape(ENUM),
+    "enums only": Shape(ENUM + OTHER),
+    "one struct": Shape(struct("A", "x: {id: 1, type: i64, doc: d}"), ("p.A(1)",)),
+    "a struct of an enum": Shape(
+        ENUM + struct("A", "x: {id: 1, type: Color, doc: d}"), ("p.A(p.Color.RED)",)
+    ),
+    "a struct of its own": Shape(
+        struct("A", "x: {id: 1, type: list<A>, doc: d}"), ("p.A([])", "p.A([p.A([])])")
+    ),
+    "an optional field alone": Shape(
+        struct("A", "x: {id: 1, type: optional string, default: null, doc: d}"), ("p.A()", 'p.A("a")')
+    ),
+    "defaults only": Shape(
+        struct("A", "x: {id: 1, type: list<i64>, default: [], doc: d}"), ("p.A()", "p.A([1])")
+    ),
+    "one union": Shape(union("U", "as_x: {id: 1, type: i64, doc: d}"), ("p.U.of_x(1)",)),
+    "a union of its own": Shape(
+        union("U", "as_x: {id: 1, type: list<U>, doc: d}"), ("p.U.of_x([p.U.of_x([])])",)
+    ),
+    "names of every form": Shape(
+        "".join(
+            ENUM.replace("Color", name) for name in ("U", "URL", "Url2", "Url10", "zoo", "Zoo2", "aB", "X9")
+        ),
+    ),
+    "a union of enums": Shape(
+        ENUM + union("U", "as_x: {id: 1, type: list<Color>, doc: d}"), ("p.U.of_x([p.Color.RED])",)
+    ),
+    "the smallest and largest numbers": Shape(
+        'E:\n  kind: enum\n  since: "8.2"\n  doc: E.\n  values:\n'
+        "    LEAST: {value: -2147483648, doc: d}\n    MOST: {value: 2147483647, doc: d}\n"
+        + struct("A", "e: {id: 1, type: E, doc: d}", "x: {id: 999, type: E, doc: d}"),
+        ("p.A(p.E.LEAST, p.E.MOST)",),
+    ),
+    "defaults that need escapes": Shape(
+        struct(
+            "A",
+            'data: {id: 1, type: binary, default: "", doc: d}',
+            f"text: {{id: 2, type: string, default: {TEXT}, doc: d}}",
+            "least: {id: 3, type: i64, default: -9223372036854775808, doc: d}",
+            "small: {id: 4, type: double, default: 5e-324, doc: d}",
+            "large: {id: 5, type: double, default: 1.7976931348623157e308, doc: d}",
+            "minus: {id: 6, type: double, default: -0.0, doc: d}",
+            "whole: {id: 7, type: double, default: 100000000000000000000000, doc: d}",
+        ),
+        ("p.A()", 'p.A(b"\\xff", "")'),
+    ),
+    "five containers in each other": Shape(
+        deep(5),
+        ("p.A(*[[]] * 6)", "p.U.of_field_0([[[[[p.Color.RED]]]]])", 'p.U.of_field_3([{"": [{"": []}]}])'),
+    ),
+    "eight containers in each other": Shape(
+        deep(8), ("p.A(*[[], {}] * 3)", "p.U.of_field_0([[[[[[[[p.Color.RED]]]]]]]])")
+    ),
+    "names of a hundred letters": Shape(
+        ENUM.replace("Color", LONG_TYPE).replace("RED", LONG)
+        + struct(
+            f"S{LONG_TYPE}",
+            f"{LONG}: {{id: 1, type: {LONG_TYPE}, doc: d}}",
+            f"b{LONG}: {{id: 2, type: optional list<S{LONG_TYPE}>, doc: d}}",
+            f"c{LONG}: {{id: 3, type: 'map<string, list<{LONG_TYPE}>>', default: {{}}, doc: d}}",
+            f"d{LONG}: {{id: 4, type: optional U{LONG_TYPE}, default: null, doc: d}}",
+        )
+        + union(
+            f"U{LONG_TYPE}",
+            f"{LONG}: {{id: 1, type: {LONG_TYPE}, doc: d}}",
+            f"b{LONG}: {{id: 2, type: list<list<S{LONG_TYPE}>>, doc: d}}",
+        ),
+        (
+            f"p.S{LONG_TYPE}(p.{LONG_TYPE}.{LONG}, None)",
+            f"p.U{LONG_TYPE}.of_b{LONG}([[p.S{LONG_TYPE}(p.{LONG_TYPE}.{LONG}, [])]])",
+        ),
+    ),
+}
+#: What the formatter and linter say of names and types as long as a line does not matter.
+CLEAN = [name for name in SHAPES if not name.startswith(("names of a hundred", "eight"))]
+#: What a C++ compiler may stumble over first; it takes seconds for each.
+CPP = [
+    "one enum",
+    "defaults that need escapes",
+    "eight containers in each other",
+    "names of a hundred letters",
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folders generated from each shape."""
+    folders = {}
+    for number, (name, shape) in enumerate(SHAPES.items()):
+        folder = tmp_path_factory.mktemp("shape") / f"shape_{number}"
+        folder.mkdir()
+        (folder / "schema.yaml").write_text(indented(shape.types), encoding="utf-8")
+        out = folder / "made"
+        assert main(["generate", "--schema", str(folder / "schema.yaml"), "--out", str(out)]) == 0, name
+        folders[name] = out
+    return folders
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_python_imports_and_its_codecs_keep_values(made: dict[str, Path], name: str) -> None:
+    package = import_generated(made[name])
+    for expression in SHAPES[name].values:
+        tree = eval(expression, {"p": package})
+        for codec in _codecs(package):
+            data = codec.encode(tree)
+            assert codec.decode(type(tree), data) == tree
+            assert codec.encode(codec.decode(type(tree), data)) == data
+
+
+def _codecs(package: ModuleType) -> list[Any]:
+    names = [f"{package.__name__}.{codec}" for codec in ("json_codec", "thrift_codec")]
+    return [__import__(name, fromlist=["encode"]) for name in names]
+
+
+def test_python_is_clean_as_rendered(made: dict[str, Path]) -> None:
+    folders = [str(made[name]) for name in CLEAN]
+    for command in (["format", "--check"], ["check"]):
+        options = ["--config", str(ROOT / "pyproject.toml"), "--no-cache"]
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, *options, *folders], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_thrift_compiles(made: dict[str, Path], name: str) -> None:
+    out = made[name].parent / "thrift"
+    out.mkdir()
+    for language in ("py", "cpp"):
+        run(["thrift", "-strict", "--gen", language, "-out", out, made[name] / "schema.thrift"])
+    run([sys.executable, "-m", "compileall", "-q", out])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [CPP, pytest.param([name for name in SHAPES if name not in CPP], marks=pytest.mark.wide)],
+    ids=["a few", "all others"],
+)
+def test_cpp_compiles_without_a_warning(made: dict[str, Path], tmp_path: Path, names: list[str]) -> None:
+    """Each header in a file of its own; one run of the compiler for all."""
+    sources = []
+    for number, name in enumerate(names):
+        source = tmp_path / f"shape_{number}.cpp"
+        source.write_text(f'#include "{made[name]}/include/pt2wire/schema.h"  // {name}\n')
+        sources.append(source)
+    run(["g++", "-std=c++17", "-fsyntax-only", *WARNINGS, f"-I{ROOT / 'runtime/include'}", *sources])

@@ -33,6 +33,7 @@ PAGES = (
     "docs/format.md",
     "docs/architecture.md",
     "docs/comparing.md",
+    "docs/coverage.md",
     "benchmarks/README.md",
 )
 # Pages that need files of their own beside them, and what runs their blocks.

@@ -12,7 +12,8 @@ from pt2wire.exporting import export_program
 from torch._export.db.examples import all_examples
 from torch.export import Dim
 
-from .helpers.exporting import NOT_EXPORTABLE, assert_json_is_pytorchs, exported, node_named, pytorch_json
+from .helpers.examples import NOT_EXPORTABLE
+from .helpers.exporting import assert_json_is_pytorchs, exported, node_named, pytorch_json
 from .helpers.programs import assert_no_differences, describe_program, differences
 
 

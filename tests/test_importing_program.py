@@ -20,7 +20,7 @@ from torch.export.exported_program import _get_shape_env
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
-from .helpers.exporting import NOT_EXPORTABLE
+from .helpers.examples import NOT_EXPORTABLE
 from .helpers.models import MODELS
 from .helpers.programs import describe_program, describe_value, differences
 from .helpers.trees import read, torch_read, torch_tree

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch._export.db.examples import all_examples
 
-from .helpers.exporting import NOT_EXPORTABLE
+from .helpers.examples import NOT_EXPORTABLE
 from .helpers.models import MODELS
 from .helpers.oracles import grouped, trips_of
 

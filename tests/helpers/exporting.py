@@ -15,9 +15,6 @@ from torch.export import ExportedProgram
 
 from .oracles import json_differences, without_own_fields
 
-#: Cases of `torch._export.db.examples` that torch.export itself refuses when tracing without strict mode.
-NOT_EXPORTABLE = frozenset({"dynamic_shape_round"})
-
 
 class Module(torch.nn.Module):
     """A module made of its `forward`, with parameters, buffers and submodules given as attributes."""

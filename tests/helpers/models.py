@@ -13,7 +13,16 @@ from .models_shapes import SHAPES
 from .models_structure import STRUCTURE
 from .models_weights import WEIGHTS
 
+#: Models that PyTorch saves and loads, by what they are about.
+GROUPS: dict[str, Table] = {
+    "Shapes": SHAPES,
+    "Inputs and outputs": INPUTS,
+    "Weights": WEIGHTS,
+    "Structure": STRUCTURE,
+    "Operators and arguments": OPERATORS,
+}
+
 MODELS = Table()
-for _table in (SHAPES, INPUTS, WEIGHTS, STRUCTURE, OPERATORS):
+for _table in GROUPS.values():
     for _case in _table.values():
         MODELS.add(_case)

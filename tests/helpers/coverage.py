@@ -1,0 +1,159 @@
+"""The page docs/coverage.md: what becomes of each program of the tests in PyTorch's hands and in ours.
+
+`python -m tests.helpers.coverage` writes it; `tests/test_coverage.py` fails where a run says something else.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from torch.export import ExportedProgram
+
+from .cases import Table
+from .examples import EXAMPLES
+from .families import FAMILIES
+from .models import BEYOND, GROUPS
+from .oracles import LOSSES, Trips, trips_of, unexplained
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/coverage.md"
+
+#: Tables of the page: a heading, and the models.
+SECTIONS: dict[str, Table] = {
+    **GROUPS,
+    "Where PyTorch gives up": BEYOND,
+    "Models of transformers and other libraries": FAMILIES,
+    "Examples of torch.export": EXAMPLES,
+}
+
+
+class Row(NamedTuple):
+    """One program: each cell `yes`, `no`, `outputs` (the same outputs, but something is lost) or `-`."""
+
+    feature: str
+    pytorch_saves: str
+    pytorch_loads: str
+    pytorch_equal: str
+    saves: str
+    loads: str
+    equal: str
+    pytorch_reads_ours: str
+    reads_pytorchs: str
+
+    def __str__(self) -> str:
+        return f"| {' | '.join(self)} |"
+
+
+_COLUMNS = (
+    *("program", "PyTorch saves", "loads", "equal", "pt2wire saves", "loads", "equal"),
+    *("PyTorch reads pt2wire's", "pt2wire reads PyTorch's"),
+)
+_HEADER = f"| {' | '.join(_COLUMNS)} |\n|{' --- |' * len(_COLUMNS)}\n"
+
+_TOP = """\
+# Coverage
+
+What becomes of each program of the tests when it is saved and loaded. No cell is typed by hand: `python -m
+tests.helpers.coverage` measures them and writes this page, and a test fails where a run says something
+else.
+
+`yes` under *equal* means that nothing differs: graph, names, arguments by type, metadata, symbols with
+their assumptions, signature, ranges, guards, module call graph, tree specs, notes, weights bit for bit with
+strides and sharing, and outputs and side effects of two calls in a row. `outputs` means that those of the
+calls are the same, and something else is not. `-` means that there was nothing to try. The last two columns
+say how well each reads the other's files. Files are loaded with no option: nothing is unpickled. What
+neither of the two formats keeps is left out of the comparison:
+
+{losses}
+"""
+
+
+def measure(name: str) -> Row:
+    """What a run says of one program."""
+    trips = trips_of(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.ERROR)  # PyTorch logs what it is about to raise
+        try:
+            pytorch_saves = _works(lambda: trips.pytorch_file)
+            saves = _works(lambda: trips.our_file)
+            return Row(
+                name.replace("_", " "),
+                _yes(pytorch_saves),
+                *_outcome(trips, pytorch_saves, lambda: trips.pytorch_of_pytorch),
+                _yes(saves),
+                *_outcome(trips, saves, lambda: trips.ours_of_ours),
+                _reads(trips, saves, lambda: trips.pytorch_of_ours),
+                _reads(trips, pytorch_saves, lambda: trips.ours_of_pytorch),
+            )
+        finally:
+            logging.disable(logging.NOTSET)
+
+
+def _outcome(trips: Trips, saved: bool, load: Callable[[], ExportedProgram]) -> tuple[str, str]:
+    """The cells `loads` and `equal`."""
+    if not saved:
+        return "-", "-"
+    if not _works(load):
+        return "no", "-"
+    return "yes", _equal(trips, load())
+
+
+def _reads(trips: Trips, saved: bool, load: Callable[[], ExportedProgram]) -> str:
+    loads, equal = _outcome(trips, saved, load)
+    return equal if loads == "yes" else loads
+
+
+def _equal(trips: Trips, program: ExportedProgram) -> str:
+    if not _works(lambda: trips.outputs(program)) or trips.outputs(program) != trips.outputs(trips.program):
+        return "no"
+    return "outputs" if unexplained(trips.losses(program)) else "yes"
+
+
+def _works(work: Callable[[], object]) -> bool:
+    try:
+        work()
+    except Exception:  # whatever PyTorch raises counts
+        return False
+    return True
+
+
+def _yes(works: bool) -> str:
+    return "yes" if works else "no"
+
+
+def page(rows: dict[str, Row]) -> str:
+    """The whole page, from the rows of all programs by name."""
+    losses = "\n".join(f"* {loss.reason};" for loss in LOSSES)
+    parts = [_TOP.format(losses=losses[:-1] + "."), _summary(list(rows.values()))]
+    for heading, table in SECTIONS.items():
+        lines = "\n".join(str(rows[name]) for name in table)
+        parts.append(f"## {heading}\n\n{_HEADER}{lines}\n")
+    return "\n".join(parts)
+
+
+def _summary(rows: list[Row]) -> str:
+    """How many programs fare well, side by side."""
+
+    def count(column: str, *cells: str) -> int:
+        return sum(getattr(row, column) in cells for row in rows)
+
+    return f"""\
+| of {len(rows)} programs | PyTorch | pt2wire |
+| --- | --- | --- |
+| saved | {count("pytorch_saves", "yes")} | {count("saves", "yes")} |
+| loaded again | {count("pytorch_loads", "yes")} | {count("loads", "yes")} |
+| with the same outputs | {count("pytorch_equal", "yes", "outputs")} | {count("equal", "yes", "outputs")} |
+| with nothing lost | {count("pytorch_equal", "yes")} | {count("equal", "yes")} |
+| the other's files read, with the same outputs | {count("pytorch_reads_ours", "yes", "outputs")} | {
+        count("reads_pytorchs", "yes", "outputs")
+    } |
+"""
+
+
+if __name__ == "__main__":
+    names = [name for table in SECTIONS.values() for name in table]
+    PAGE.write_text(page({name: measure(name) for name in names}))

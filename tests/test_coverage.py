@@ -1,0 +1,41 @@
+"""docs/coverage.md says what a run says, and nothing that PyTorch can do is beyond us."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from .helpers.coverage import PAGE, SECTIONS, measure
+from .helpers.examples import EXAMPLES
+from .helpers.oracles import grouped
+
+_TEXT = PAGE.read_text()
+_COMMAND = "run `python -m tests.helpers.coverage`"
+_USUAL = [name for table in SECTIONS.values() if table is not EXAMPLES for name in table]
+
+
+def test_the_page_lists_every_program_once() -> None:
+    rows = re.findall(r"^\| ([^|]+) \|(?: (?:yes|no|outputs|-) \|){8}$", _TEXT, re.MULTILINE)
+    assert rows == [name.replace("_", " ") for table in SECTIONS.values() for name in table], _COMMAND
+
+
+def _check(name: str) -> None:
+    row = measure(name)
+    assert f"\n{row}\n" in _TEXT, f"{row}: {_COMMAND}"
+    assert row.saves == row.loads == row.equal == "yes"
+    if row.pytorch_equal in ("yes", "outputs"):
+        assert row.pytorch_reads_ours in ("yes", row.pytorch_equal)
+        # `outputs` also where PyTorch pickled the example inputs.
+        assert row.reads_pytorchs in ("yes", "outputs")
+
+
+@pytest.mark.parametrize("name", grouped(_USUAL))
+def test_a_program_fares_as_the_page_says(name: str) -> None:
+    _check(name)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("name", grouped(EXAMPLES))
+def test_an_example_of_torch_export_fares_as_the_page_says(name: str) -> None:
+    _check(name)

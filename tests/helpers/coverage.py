@@ -1,11 +1,14 @@
 """The page docs/coverage.md: what becomes of each program of the tests in PyTorch's hands and in ours.
 
-`python -m tests.helpers.coverage` writes it; `tests/test_coverage.py` fails where a run says something else.
+`python -m tests.helpers.coverage` writes it, with `NAME...` after it for those programs alone and new ones;
+`tests/test_coverage.py` fails where a run says something else.
 """
 
 from __future__ import annotations
 
 import logging
+import re
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -154,6 +157,19 @@ def _summary(rows: list[Row]) -> str:
 """
 
 
+def rows_on_page() -> dict[str, Row]:
+    """The rows that the page has now."""
+    rows = re.findall(r"^\| (.+? \| (?:yes|no) \| .+) \|$", PAGE.read_text(), re.MULTILINE)
+    found = [Row(*row.split(" | ")) for row in rows]
+    return {row.feature.replace(" ", "_"): row for row in found}
+
+
+def main(names: list[str]) -> None:
+    """Writes the page; measured are the programs named, and those that it lacks. Without names: all."""
+    programs = [name for table in SECTIONS.values() for name in table]
+    known = {name: row for name, row in rows_on_page().items() if names and name not in names}
+    PAGE.write_text(page({name: known.get(name) or measure(name) for name in programs}))
+
+
 if __name__ == "__main__":
-    names = [name for table in SECTIONS.values() for name in table]
-    PAGE.write_text(page({name: measure(name) for name in names}))
+    main(sys.argv[1:])

@@ -266,7 +266,7 @@ def devices_are_exchanged_as_pytorch_does(trips: Trips) -> None:
             # PyTorch's pass hands devices to operators as text.
             text = text.replace("str 'meta'", "device(meta)")
             description[path] = _STRIDES.sub("", text)
-    assert_no_differences(_unexplained(differences(expected, found), LOSSES_OF_MOVING))
+    assert_no_differences(unexplained(differences(expected, found), LOSSES_OF_MOVING))
 
 
 def pytorch_gives_up(trips: Trips) -> None:

@@ -26,7 +26,7 @@ def breaking(before: Schema, after: Schema) -> list[Finding]:
 
     Example:
         >>> from pt2wire.codegen.resolve import load_schema
-        >>> schema = load_schema(Path(__file__).parent.parent / "schema.yaml")
+        >>> schema = load_schema(Path(__file__).parent.parent / "generated/schema.yaml")
         >>> breaking(schema, schema)
         []
     """

@@ -46,7 +46,7 @@ def load_schema(path: Path) -> Schema:
         OSError: The file cannot be read.
 
     Example:
-        >>> schema = load_schema(Path(__file__).parent.parent / "schema.yaml")
+        >>> schema = load_schema(Path(__file__).parent.parent / "generated/schema.yaml")
         >>> [f"{field.id}: {field.type} {field.name}" for field in schema.types["Device"].fields]
         ['10: string type', '20: i64 index']
     """

@@ -9,11 +9,12 @@ VIEW := build/view
 export OMP_NUM_THREADS ?= 1
 JOBS ?= 2
 SEED ?= 0
+MINUTES ?= 10
 # Tests of one group run in one process, one after the other: they share what was exported.
 # Random tests take a fixed seed, so that a run can be repeated; another one: make test SEED=1
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist=loadgroup --hypothesis-seed=$(SEED)
 
-.PHONY: demo test test-all generate check lint bench bench-smoke system clean
+.PHONY: demo test test-all generate check lint bench bench-smoke fuzz system clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -51,6 +52,10 @@ bench: $(READY)
 # Whether the benchmarks run at all; its figures mean nothing.
 bench-smoke: $(READY)
 	$(BIN)/python benchmarks/run.py --smoke
+
+# Fuzzes the C++ headers, each target for some minutes, and goes on from what earlier runs learned.
+fuzz: system $(READY)
+	$(BIN)/python -m tests.helpers.fuzzing --minutes $(MINUTES)
 
 # Leaves $(VENV) as it is.
 clean:

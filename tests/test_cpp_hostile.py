@@ -193,6 +193,12 @@ MUSEUM = [
     ),
     Exhibit("union_without_member", "Argument", struct(), r"the union Argument has no member"),
     Exhibit(
+        "union_with_member_0",
+        "Argument",
+        _argument(0, I32, number(-1)),
+        r"the union Argument has a member with id 0",
+    ),
+    Exhibit(
         "union_with_two_members",
         "Argument",
         struct((10, TRUE, b""), (50, I64, number(1))),

@@ -48,20 +48,27 @@ def schema() -> Schema:
     return load_schema(ROOT / "schema.yaml")
 
 
-def build(source: Path, *flags: str, compiler: str = "g++", more: Sequence[Path] = ()) -> Path:
+def build(
+    source: Path,
+    *flags: str,
+    compiler: str = "g++",
+    more: Sequence[Path] = (),
+    includes: Sequence[Path] = INCLUDES,
+) -> Path:
     """Compiles a program, unless the same one has been compiled before.
 
     Args:
         source: Its main file.
-        flags: For the compiler, libraries too. C++17 and the project's include folders are given anyway.
+        flags: For the compiler, libraries too. C++17 and the include folders are given anyway.
         compiler: A missing one is a failure.
         more: Further files to compile with it.
+        includes: Folders that have the headers.
 
     Returns:
         The executable.
     """
-    command = [compiler, "-std=c++17", *(f"-I{path}" for path in (*INCLUDES, SOURCES))]
-    inputs = [path for folder in (*INCLUDES, SOURCES) for path in sorted(folder.rglob("*.h"))] + [
+    command = [compiler, "-std=c++17", *(f"-I{path}" for path in (*includes, SOURCES))]
+    inputs = [path for folder in (*includes, SOURCES) for path in sorted(folder.rglob("*.h"))] + [
         source,
         *more,
     ]
@@ -132,8 +139,8 @@ def apache() -> Path:
     )
 
 
-def answers(program: Path, cases: Sequence[tuple[str, bytes]], *arguments: str) -> list[Outcome]:
-    """Feeds cases (type name, bytes) to a program made with cases.h, started with some arguments.
+def answers(program: str | Path, cases: Sequence[tuple[str, bytes]], *arguments: str | Path) -> list[Outcome]:
+    """Feeds cases (type name, bytes) to a program made like cases.h, started with some arguments.
 
     A crash or a sanitizer's report fails the test, and names the case that was running.
     """
@@ -153,7 +160,7 @@ def answers(program: Path, cases: Sequence[tuple[str, bytes]], *arguments: str) 
     if done.returncode != 0 or len(outcomes) != len(cases):
         name, data = cases[min(len(outcomes), len(cases) - 1)]
         report = done.stderr.decode(errors="replace")[-6000:]
-        raise AssertionError(f"{program.name} gave {done.returncode} on {name} {data[:400].hex()}\n{report}")
+        raise AssertionError(f"{program} gave {done.returncode} on {name} {data[:400].hex()}\n{report}")
     return outcomes
 
 

@@ -88,6 +88,7 @@ class Decoder {
       within_field<T>(position(), [&] { read_field(field, out.variant().template emplace<position() + 1>()); });
     });
     if (!known) {
+      if (field.id == 0) refuse_union(Traits<T>::name, "a member with id 0");  // it would pass for a union without one
       reader_.skip(field);
       out.variant().template emplace<0>(Unknown{field.id});
     }

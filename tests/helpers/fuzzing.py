@@ -1,0 +1,147 @@
+"""Fuzzing the C++ headers with libFuzzer under ASan and UBSan, from seeds that the tests know.
+
+    python -m tests.helpers.fuzzing [--minutes M] [TARGET ...]
+
+runs each target so long, and keeps what it learns in build/fuzz/TARGET for the next time. An input that ends
+a target is printed. Once its fault is mended it goes to tests/data/fuzz/TARGET.jsonl, a line each:
+`{"proves": ..., "input": "hex"}`. Those of `compact` name the type instead of starting
+with its number: `{"proves": ..., "type": "Node", "input": "hex"}`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pt2wire.codegen.model import Kind
+
+from . import archives, cpp, vectors
+
+FINDINGS = cpp.ROOT / "tests" / "data" / "fuzz"
+CORPORA = cpp.ROOT / "build" / "fuzz"
+SOURCES = cpp.SOURCES / "fuzz"
+
+_FLAGS = ("-O1", "-g1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all")
+#: Bytes of an input at most: enough for a program with a few nodes, or an archive with all kinds of records.
+_LONGEST = 1 << 16
+
+
+class Target(NamedTuple):
+    """A fuzzer: the flags that its source needs, and the inputs that it starts from."""
+
+    flags: tuple[str, ...]
+    seeds: Callable[[], Iterable[bytes]]
+
+
+class Run(NamedTuple):
+    """What a run of libFuzzer came to: inputs run, seconds, and the input that ended it, if one did."""
+
+    inputs: int
+    seconds: int
+    failed: bytes | None
+    report: str
+
+
+def typed(type_: str, data: bytes) -> bytes:
+    """An input of `compact`: the type's number in the file of types goes before the bytes."""
+    names = [t.name for t in cpp.schema().ordered if t.kind is not Kind.ENUM]
+    return bytes([names.index(type_)]) + data
+
+
+def _compact_seeds() -> Iterable[bytes]:
+    return [typed(row.type, row.compact) for row in (*vectors.vectors(), *vectors.newer())]
+
+
+def _archive_seeds() -> Iterable[bytes]:
+    program = archives.linear_program()
+    both = {"a": program, "b": program}
+    yield from (archives.linear_archive(), archives.linear_torch_archive())
+    yield from (archives.saved(program, compress=False), archives.saved(both))
+    stored = archives.with_records(archives.saved(program, compress=False), {"extra/notes.txt": b"notes"})
+    yield stored
+
+
+def _weights_seeds() -> Iterable[bytes]:
+    configs = [row.compact for row in vectors.vectors() if row.type == "PayloadConfig"]
+    for folder in ("weights", "constants"):
+        configs.append(archives.record(archives.linear_archive(), f"thrift/model_{folder}.compact"))
+    yield from (size.to_bytes(2, "little") + config for config in configs for size in (0, 48, 4096))
+
+
+TARGETS = {
+    "compact": Target((), _compact_seeds),
+    "archive": Target(cpp.ZLIB, _archive_seeds),
+    "weights": Target((), _weights_seeds),
+}
+
+
+def build(name: str, includes: Sequence[Path] = cpp.INCLUDES) -> Path:
+    """The fuzzer of a target, with the headers of these folders. It needs clang++ and its runtime library."""
+    types_flag = (cpp.types_file(),) if name == "compact" else ()
+    flags = (*_FLAGS, *types_flag, *TARGETS[name].flags)
+    return cpp.build(SOURCES / f"{name}.cpp", *flags, compiler="clang++", includes=includes)
+
+
+def findings(name: str) -> dict[str, bytes]:
+    """Inputs that once ended a target: what each proves -> the input."""
+    path = FINDINGS / f"{name}.jsonl"
+    rows = map(json.loads, path.read_text("utf-8").splitlines()) if path.exists() else ()
+    return {
+        row["proves"]: typed(row["type"], data) if "type" in row else data
+        for row in rows
+        for data in [bytes.fromhex(row["input"])]
+    }
+
+
+def fuzz(name: str, corpus: Path, *, seconds: int, seed: int, includes: Sequence[Path] = cpp.INCLUDES) -> Run:
+    """Runs a target from its seeds, its findings, and what `corpus` holds; what it learns goes there."""
+    program = build(name, includes)
+    corpus.mkdir(parents=True, exist_ok=True)
+    for data in (*TARGETS[name].seeds(), *findings(name).values()):
+        (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
+    return _run(program, corpus, f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={_LONGEST}")
+
+
+def _run(program: Path, *arguments: str | Path) -> Run:
+    artifact = program.with_suffix(f".{os.getpid()}.failed")
+    limits = ("-malloc_limit_mb=128", "-rss_limit_mb=1024", "-timeout=20")
+    command = [program, *limits, f"-exact_artifact_path={artifact}", *arguments]
+    done = subprocess.run(command, capture_output=True, check=False)
+    report = done.stderr.decode(errors="replace")
+    failed = artifact.read_bytes() if artifact.exists() else None
+    artifact.unlink(missing_ok=True)
+    finished = re.search(r"Done (\d+) runs in (\d+) second", report)
+    if finished and done.returncode == 0:
+        return Run(int(finished[1]), int(finished[2]), failed, "")
+    return Run(0, 0, failed or b"", report[-6000:])
+
+
+def main() -> int:
+    """Fuzzes targets one after the other; 1 if one of them was ended by an input."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("targets", nargs="*", choices=[[], *TARGETS], help="all, if none is named")
+    parser.add_argument("--minutes", type=float, default=10, help="for each target")
+    parser.add_argument("--seed", type=int, default=0, help="0 takes another one each time")
+    arguments = parser.parse_args()
+    failed = False
+    for name in arguments.targets or TARGETS:
+        run = fuzz(name, CORPORA / name, seconds=int(60 * arguments.minutes), seed=arguments.seed)
+        print(f"{name}: {run.inputs} inputs in {run.seconds} s", flush=True)
+        if run.failed is not None:
+            failed = True
+            print(f"{run.report}\nended by the input {run.failed.hex()}", flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

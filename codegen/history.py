@@ -14,8 +14,10 @@ def as_of(schema: Schema, version: Version) -> Schema:
         >>> from pathlib import Path
         >>> from pt2wire.codegen.resolve import load_schema
         >>> schema = load_schema(Path(__file__).parent.parent / "generated/schema.yaml")
-        >>> [field.name for field in as_of(schema, Version(8, 8)).types["Node"].fields][-2:]
-        ['metadata', 'is_hop_single_tensor_return']
+        >>> [field.name for field in as_of(schema, Version(8, 8)).types["NamedArgument"].fields]
+        ['name', 'arg', 'kind']
+        >>> [field.name for field in as_of(schema, Version(8, 2)).types["NamedArgument"].fields]
+        ['name', 'arg']
     """
     types = {
         name: _type_as_of(definition, version)

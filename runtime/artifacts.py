@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
 from torch.export import ExportedProgram
 
-from .errors import DeserializeError, UnsafeArtifactError
+from .errors import DeserializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
 from .importing import import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
-from .importing.pickles import reason, refused_code
+from .importing.pickles import open_pickle
+from .limits import DEFAULT_LIMITS, Limits
+from .permissions import Permissions, permit
 from .trees import check_opset, check_versions, from_json, to_json
 from .validation.loading import check_loadable
 
@@ -103,6 +104,10 @@ def deserialize(
     *,
     expected_opset_version: Mapping[str, int] | None = None,
     device: DeviceMap | None = None,
+    types: Iterable[type] = (),
+    allow_pickle: bool = False,
+    allow_operators: Iterable[str] = (),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> ExportedProgram:
     """Make a program of four byte strings.
 
@@ -111,11 +116,15 @@ def deserialize(
             running code from them, unless `serialize` made this very object in this process.
         expected_opset_version: Versions that operator namespaces must have, where the artifact names them.
         device: Where the program is to live if not where it was, as for `load`.
+        types: As for `load`.
+        allow_pickle: As for `load`.
+        allow_operators: As for `load`.
+        limits: As for `load`.
 
     Raises:
-        TypeError: The argument is no such artifact.
+        TypeError: The argument is no such artifact, or another argument has the wrong type.
         DeserializeError: The bytes are damaged, contradict each other or have a version that cannot be read.
-        UnsafeArtifactError: A pickle needs classes, and could run code.
+        UnsafeArtifactError: A pickle needs classes, and could run code, and that is not permitted.
 
     Example:
         >>> import torch
@@ -130,48 +139,36 @@ def deserialize(
                 f"expected a SerializedArtifact, whose {name} is bytes, found {type(artifact).__name__}"
             )
     trusted = isinstance(artifact, SerializedArtifact) and artifact.is_made_here()
+    permissions = permit(
+        allow_pickle=allow_pickle or trusted, allow_operators=allow_operators, types=types, limits=limits
+    )
     check_versions(expected_opset_version, "expected_opset_version")
     devices = None if device is None else Devices(device)
-    tree = from_json(artifact.exported_program)
-    check_loadable(tree)
+    tree = from_json(artifact.exported_program, limits=limits)
+    check_loadable(tree, permissions=permissions)
     check_opset(tree, expected_opset_version or {})
     if devices is not None:
         devices.move_program(tree)
     example_inputs = import_example_inputs(
-        tree, artifact.example_inputs, None, "example_inputs", devices, weights_only=not trusted
+        tree, artifact.example_inputs, None, "example_inputs", devices, permissions
     )
     return import_program(
         tree,
-        state_dict=_tensors(artifact.state_dict, devices, trusted, "state_dict"),
-        constants=_tensors(artifact.constants, devices, trusted, "constants"),
+        state_dict=_tensors(artifact.state_dict, devices, permissions, "state_dict"),
+        constants=_tensors(artifact.constants, devices, permissions, "constants"),
         example_inputs=example_inputs,
+        permissions=permissions,
     )
 
 
-def _tensors(data: bytes, devices: Devices | None, trusted: bool, path: str) -> dict[str, Any]:
+def _tensors(data: bytes, devices: Devices | None, permissions: Permissions, path: str) -> dict[str, Any]:
     if not data:
         return {}
-    try:
-        loaded = torch.load(
-            io.BytesIO(data),
-            map_location=None if devices is None else devices.storage,
-            weights_only=not trusted,
-        )
-    except Exception as error:  # damaged pickles raise anything
-        if (code := refused_code(error)) is None:
-            raise DeserializeError(
-                f"expected tensors as torch.save writes them, found other or damaged bytes ({reason(error)})",
-                path=path,
-            ) from error
-        raise UnsafeArtifactError(
-            f"cannot be opened without running code from it: it needs {code}",
-            path=path,
-            hint="Load it with torch._export.serde.serialize.deserialize if you trust its author",
-        ) from error
+    loaded = open_pickle(data, path, devices, allow_pickle=permissions.allow_pickle)
     if not isinstance(loaded, dict) or not all(isinstance(key, str) for key in loaded):
         raise DeserializeError(f"expected a dict of tensors, found {type(loaded).__name__}", path=path)
     for key, value in loaded.items():
-        if not trusted and not isinstance(value, torch.Tensor):
+        if not permissions.allow_pickle and not isinstance(value, torch.Tensor):
             raise DeserializeError(f"expected a tensor, found {type(value).__name__}", path=f"{path}.{key}")
         if devices is not None and isinstance(value, torch.Tensor) and value.is_meta:
             _check_stays_on_meta(devices, f"{path}.{key}")

@@ -23,18 +23,9 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from .errors import DeserializeError
+from .limits import DEFAULT_LIMITS, Limits, raising
 
-MAX_LENGTH = 65_536  # characters of one expression
-MAX_NODES = 4_096
-MAX_DEPTH = 100
-MAX_INTEGER_BITS = 128
-MAX_EXPONENT = 64  # of a power with a literal exponent
-MAX_FLOAT_PRECISION = 1_024  # bits
 _MAX_DECIMAL_EXPONENT = 324  # of the smallest double; the largest has 308
-# sympy folds constants and torch expands products while it builds and checks an expression. A short text must
-# not make them compute numbers or polynomials of any size.
-MAX_VALUE_BITS = 4_096
-MAX_TERMS = 4_096
 
 Sort = Literal["number", "boolean", "case"]
 
@@ -173,11 +164,13 @@ class _Part(NamedTuple):
 
 
 @lru_cache(maxsize=4_096)
-def parse_expression(text: str) -> Expression:
+def parse_expression(text: str, limits: Limits = DEFAULT_LIMITS) -> Expression:
     """Parse the text of one symbolic expression.
 
     Args:
         text: What `sympy.srepr` writes for an expression over the symbols and functions that programs use.
+        limits: Bounds. sympy folds constants and torch expands products while it builds and checks an
+            expression, so a short text must not make them compute numbers or polynomials of any size.
 
     Returns:
         An immutable tree. Equal texts give the same object.
@@ -190,11 +183,18 @@ def parse_expression(text: str) -> Expression:
         >>> parse_expression("Mul(Symbol('s0'), Integer(2))")
         Apply(function='Mul', arguments=(Symbol(name='s0', assumptions=()), Integer(value=2)))
     """
-    if len(text) > MAX_LENGTH:
+    if len(text) > limits.expression_length:
         raise DeserializeError(
-            f"expected an expression of at most {MAX_LENGTH} characters, found {len(text)}", path="column 1"
+            f"expected an expression of at most {limits.expression_length} characters, found {len(text)}",
+            path="column 1",
+            hint=raising("expression_length"),
         )
-    return _Parser(text).parse()
+    try:
+        return _Parser(text, limits).parse()
+    except (RecursionError, ValueError) as error:  # of raised limits only: the default ones come first
+        raise DeserializeError(
+            f"expected an expression that Python can hold, found one that it cannot: {error}"
+        ) from error
 
 
 def sort_of(expression: Expression) -> Sort:
@@ -227,9 +227,22 @@ def symbols_in(expression: Expression) -> Iterator[Symbol]:
             yield from symbols_in(argument)
 
 
+def count_terms(expression: Expression) -> int:
+    """How many symbols, numbers and functions an expression has.
+
+    Example:
+        >>> count_terms(parse_expression("Mul(Symbol('s0'), Add(Integer(2), Symbol('s1')))"))
+        5
+    """
+    if isinstance(expression, Apply):
+        return 1 + sum(map(count_terms, expression.arguments))
+    return 1
+
+
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, limits: Limits) -> None:
         self._text = text
+        self._limits = limits
         self._at = 0  # end of the last token
         self._start = 0  # begin of the last token
         self._nodes = 0
@@ -277,18 +290,24 @@ class _Parser:
         rest = self._text[self._at : self._at + 20]
         return repr(rest) if rest.strip(" ") else "the end of the text"
 
-    def _fault(self, message: str) -> DeserializeError:
-        return DeserializeError(message, path=f"column {self._start + 1}")
+    def _fault(self, message: str, limit: str | None = None) -> DeserializeError:
+        hint = None if limit is None else raising(limit)
+        return DeserializeError(message, path=f"column {self._start + 1}", hint=hint)
+
+    def _bound(self, limit: str, found: int, expected: str) -> None:
+        """Refuse more than a limit allows; `expected` says what, with the limit in place of `{}`."""
+        if found > (most := getattr(self._limits, limit)):
+            raise self._fault(expected.format(most), limit)
 
     # -- expressions
 
     def _expression(self, depth: int) -> _Part:
         kind, name = self._next("an expression")
         self._nodes += 1
-        if depth > MAX_DEPTH:
-            raise self._fault(f"expected at most {MAX_DEPTH} nested functions, found more")
-        if self._nodes > MAX_NODES:
-            raise self._fault(f"expected at most {MAX_NODES} terms, found more")
+        if depth > self._limits.expression_depth:
+            self._bound("expression_depth", depth, "expected at most {} nested functions, found more")
+        if self._nodes > self._limits.expression_terms:
+            self._bound("expression_terms", self._nodes, "expected at most {} terms, found more")
         if (kind, name) == ("mark", "-"):
             name = "-" + self._expect("name", "'oo' or 'int_oo'")
             if name not in CONSTANTS:
@@ -351,11 +370,13 @@ class _Parser:
 
     def _whole_number(self) -> int:
         digits = self._expect("integer", "an integer")
-        # 2**128 has 39 digits; converting a long text costs more than its length
-        if len(digits) > 40 or (value := int(digits)).bit_length() > MAX_INTEGER_BITS:
-            raise self._fault(
-                f"expected an integer of at most {MAX_INTEGER_BITS} bits, found {len(digits)} digits"
-            )
+        # Converting a long text costs more than its length, so digits are counted first: 3.3 bits each.
+        bits = len(digits.lstrip("-")) * 10 // 3 - 3
+        value = int(digits) if bits <= self._limits.integer_bits else None
+        if value is None or value.bit_length() > self._limits.integer_bits:
+            found = f"expected an integer of at most {{}} bits, found {len(digits)} digits"
+            self._bound("integer_bits", bits if value is None else value.bit_length(), found)
+        assert value is not None  # that was too many bits
         return value
 
     def _float(self) -> _Part:
@@ -373,8 +394,10 @@ class _Parser:
             raise self._fault(f"expected 'precision', found {key!r}")
         self._mark("=")
         precision = self._whole_number()
-        if not 1 <= precision <= MAX_FLOAT_PRECISION:
-            raise self._fault(f"expected a precision of 1 to {MAX_FLOAT_PRECISION} bits, found {precision}")
+        expected = f"expected a precision of 1 to {{}} bits, found {precision}"
+        self._bound("float_precision", precision, expected)
+        if precision < 1:
+            raise self._fault(expected.format(self._limits.float_precision))
         self._mark(")")
         return _Part(Float(text, precision), "number", max(53, 4 * exponent), 1, True)
 
@@ -404,14 +427,12 @@ class _Parser:
         if len(parts) < signature.least or (signature.most is not None and len(parts) > signature.most):
             raise self._fault(f"expected {_count(signature)} for {function}, found {len(parts)}")
         bits, terms = self._size(function, parts)
-        if bits > MAX_VALUE_BITS:
-            raise self._fault(
-                f"expected a value of at most {MAX_VALUE_BITS} bits, found {function} of up to {bits}"
-            )
-        if terms > MAX_TERMS:
-            raise self._fault(
-                f"expected at most {MAX_TERMS} terms when expanded, found {function} of {terms}"
-            )
+        self._bound(
+            "value_bits", bits, f"expected a value of at most {{}} bits, found {function} of up to {bits}"
+        )
+        self._bound(
+            "expanded_terms", terms, f"expected at most {{}} terms when expanded, found {function} of {terms}"
+        )
         is_float = function in _FLOAT_VALUED or (
             function in _FLOAT_PRESERVING and any(part.is_float for part in parts)
         )
@@ -438,14 +459,15 @@ class _Parser:
         match exponent.expression:
             case Integer(value=value):
                 power = abs(value)
-            case Rational(numerator=numerator, denominator=denominator) if denominator <= MAX_EXPONENT:
+            case Rational(numerator=numerator, denominator=denominator) if (
+                denominator <= self._limits.exponent
+            ):
                 power = -(-abs(numerator) // denominator)
             case _ if function == "PowByNatural":
                 return base.bits, base.terms  # torch bounds what it computes for a symbolic exponent
             case _:
                 raise self._fault("expected a literal number as the exponent of Pow")
-        if power > MAX_EXPONENT:
-            raise self._fault(f"expected an exponent of at most {MAX_EXPONENT}, found {power}")
+        self._bound("exponent", power, f"expected an exponent of at most {{}}, found {power}")
         return base.bits * power, base.terms**power
 
 

@@ -12,12 +12,9 @@ import warnings
 from functools import lru_cache
 
 from .errors import DeserializeError, UnsafeArtifactError
+from .limits import DEFAULT_LIMITS, Limits, raising
 
 _names = str.split
-
-MAX_LENGTH = 65_536  # characters of one guard
-MAX_DEPTH = 100
-MAX_EXPONENT = 64  # of a power with a literal exponent
 
 BINARY_OPERATORS = (
     ast.Add,
@@ -58,11 +55,12 @@ _KEY = re.compile(r"[^'\"\\\x00-\x1f\x7f-\x9f\u2028\u2029]{0,512}")
 
 
 @lru_cache(maxsize=4_096)
-def check_guard(text: str) -> str:
+def check_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
     """Check the text of one guard, and return it as written back from its syntax tree.
 
     Args:
         text: A Python expression over the inputs, `L['x'].size()[0] % 3 == 0` for example.
+        limits: Bounds on its length, nesting and exponents.
 
     Returns:
         The same expression in Python's normal spelling.
@@ -80,18 +78,19 @@ def check_guard(text: str) -> str:
         >>> check_guard("L['x'].size()[0]%3==0")
         "L['x'].size()[0] % 3 == 0"
     """
-    if len(text) > MAX_LENGTH:
-        raise DeserializeError(f"expected a guard of at most {MAX_LENGTH} characters, found {len(text)}")
+    if len(text) > limits.guard_length:
+        raise DeserializeError(
+            f"expected a guard of at most {limits.guard_length} characters, found {len(text)}",
+            hint=raising("guard_length"),
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a doubtful spelling in the text: it is checked below
             tree = ast.parse(text.strip(" \t"), mode="eval")
-        _check(tree.body, 0)
+        _check(tree.body, 0, limits)
         return ast.unparse(tree)
     except (RecursionError, MemoryError) as error:
-        raise DeserializeError(
-            f"expected at most {MAX_DEPTH} nested operations in a guard, found more"
-        ) from error
+        raise _too_deep(limits) from error
     except (SyntaxError, ValueError) as error:
         raise DeserializeError(f"expected a Python expression as guard, found {text[:60]!r}") from error
 
@@ -104,47 +103,52 @@ def _refuse(node: ast.expr, expected: str, found: str) -> UnsafeArtifactError:
     )
 
 
-def _check(node: ast.expr, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise DeserializeError(
-            f"expected at most {MAX_DEPTH} nested operations in a guard, found more",
-            path=f"column {node.col_offset + 1}",
-        )
+def _too_deep(limits: Limits, node: ast.expr | None = None) -> DeserializeError:
+    return DeserializeError(
+        f"expected at most {limits.guard_depth} nested operations in a guard, found more",
+        path=None if node is None else f"column {node.col_offset + 1}",
+        hint=raising("guard_depth"),
+    )
+
+
+def _check(node: ast.expr, depth: int, limits: Limits) -> None:
+    if depth > limits.guard_depth:
+        raise _too_deep(limits, node)
     match node:
         case ast.Constant(value=bool() | int() | float() as number):
             _check_number(node, number)
         case ast.BinOp(left=left, op=op, right=right) if isinstance(op, BINARY_OPERATORS):
-            _check(left, depth + 1)
-            _check(right, depth + 1)
+            _check(left, depth + 1, limits)
+            _check(right, depth + 1, limits)
             if isinstance(op, ast.Pow):
-                _check_power(node, left, right)
+                _check_power(node, left, right, limits)
         case ast.UnaryOp(op=op, operand=operand) if isinstance(op, UNARY_OPERATORS):
-            _check(operand, depth + 1)
+            _check(operand, depth + 1, limits)
         case ast.BoolOp(values=values):
             for value in values:
-                _check(value, depth + 1)
+                _check(value, depth + 1, limits)
         case ast.Compare(left=left, ops=ops, comparators=comparators) if all(
             isinstance(op, COMPARISONS) for op in ops
         ):
-            _check(left, depth + 1)
+            _check(left, depth + 1, limits)
             for comparator in comparators:
-                _check(comparator, depth + 1)
+                _check(comparator, depth + 1, limits)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             for part in (test, body, orelse):
-                _check(part, depth + 1)
+                _check(part, depth + 1, limits)
         case ast.Call(func=ast.Attribute(attr=method, value=source), args=[], keywords=[]) if (
             method in METHODS
         ):
-            _check_source(source, depth + 1)
+            _check_source(source, depth + 1, limits)
         case ast.Call(func=func, args=args, keywords=[]):
             if (name := _full_name(func)) not in FUNCTIONS:
                 raise _refuse(node, "a call of a known function", repr(ast.unparse(func))[:80])
             for argument in args:
-                _check(argument, depth + 1)
+                _check(argument, depth + 1, limits)
         case ast.Attribute(value=ast.Name(id="math"), attr=name) if name in MATH_CONSTANTS:
             pass
         case ast.Subscript() | ast.Attribute():
-            _check_source(node, depth)
+            _check_source(node, depth, limits)
         case _:
             raise _refuse(node, "arithmetic or a comparison", _shown(node))
 
@@ -154,22 +158,22 @@ def _check_number(node: ast.expr, value: float) -> None:
         raise _refuse(node, "an integer of at most 64 bits", f"one of {value.bit_length()}")
 
 
-def _check_power(node: ast.expr, base: ast.expr, exponent: ast.expr) -> None:
+def _check_power(node: ast.expr, base: ast.expr, exponent: ast.expr, limits: Limits) -> None:
     # Constant powers are computed as they stand, whatever their size.
     if any(isinstance(part, ast.Pow) for side in (base, exponent) for part in ast.walk(side)):
         raise _refuse(node, "a power of something simpler", "a power of a power")
     reads_input = any(isinstance(part, ast.Subscript) for part in ast.walk(exponent))
-    small = isinstance(exponent, ast.Constant) and abs(exponent.value) <= MAX_EXPONENT  # type: ignore[arg-type]
+    small = isinstance(exponent, ast.Constant) and abs(exponent.value) <= limits.exponent  # type: ignore[arg-type]
     if not reads_input and not small:
-        raise _refuse(node, f"an exponent of at most {MAX_EXPONENT}", _shown(exponent))
+        raise _refuse(node, f"an exponent of at most {limits.exponent}", _shown(exponent))
 
 
-def _check_source(node: ast.expr, depth: int) -> None:
+def _check_source(node: ast.expr, depth: int, limits: Limits) -> None:
     """An input, or something in it: `L['x']['key'][0].field`, and `L['x'].size()[0]`."""
     while True:
         depth += 1
-        if depth > MAX_DEPTH:
-            raise _refuse(node, f"at most {MAX_DEPTH} steps into an input", "more")
+        if depth > limits.guard_depth:
+            raise _refuse(node, f"at most {limits.guard_depth} steps into an input", "more")
         match node:
             case ast.Subscript(value=value, slice=ast.Constant(value=str() as key)) if _KEY.fullmatch(key):
                 node = value

@@ -1,6 +1,7 @@
-"""Bounds on what an archive may ask for. Generous for honest programs; a caller can raise them.
+"""Bounds on what a file may ask for. Generous for honest programs; a caller can raise them.
 
-What bounds the parsing of one kind of text (expressions, guards, tree specs, names) stands beside its parser.
+They bound memory and time, so that a small file cannot exhaust either. What a rule of the format bounds
+instead stands with the rule: the length of a name in `names.py`, the depth of a document in the codecs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,28 @@ class Limits:
         inflation_floor: See `inflation_ratio`.
         streamed_bytes: Bytes of an archive that is read to memory, because it is neither a regular file nor
             a BytesIO.
+        document_bytes: Bytes of one document: a program or a payload config in one form. Of JSON, 1,000 nodes
+            take 1 to 2 MB.
+        document_objects: Objects in one document, counted by what begins or ends each: brackets in JSON, zero
+            bytes in Thrift. 1,000 nodes have 20,000 to 80,000, and one object may take 300 bytes of memory.
+        nested_graphs: Nesting of subgraphs, of dictionaries and of containers in arguments.
+        nested_sources: Nesting of what says where a node came from; each pass over a graph adds one.
         tensor_dimensions: Dimensions of one tensor. PyTorch computes with no more than 64.
+        expression_length: Characters of one symbolic expression.
+        expression_terms: Symbols, numbers and functions in one expression.
+        expression_depth: Nesting of functions in one expression.
+        program_terms: Terms of all distinct expressions of a program together.
+        expanded_terms: Terms of the polynomial that an expression would be if it were expanded.
+        integer_bits: Bits of an integer in an expression.
+        value_bits: Bits of what an expression can amount to, for symbols below 2**64.
+        float_precision: Bits of precision of a float in an expression.
+        exponent: The exponent of a power, in expressions and guards.
+        range_name_length: Characters of the name of a range: a symbol, or an expression as sympy prints it.
+        guard_length: Characters of one guard.
+        guard_depth: Nesting of operations in one guard.
+        treespec_length: Characters of one tree spec.
+        treespec_nodes: Containers and leaves of one tree spec.
+        treespec_depth: Nesting of containers in one tree spec.
 
     Example:
         >>> import io, pt2wire, torch
@@ -39,7 +61,36 @@ class Limits:
     inflation_ratio: int = 200
     inflation_floor: int = 64 * MIB
     streamed_bytes: int = 64 * GIB
+    document_bytes: int = 256 * MIB
+    document_objects: int = 8_000_000
+    nested_graphs: int = 32
+    nested_sources: int = 128
     tensor_dimensions: int = 64
+    expression_length: int = 65_536
+    expression_terms: int = 4_096
+    expression_depth: int = 100
+    program_terms: int = 100_000
+    expanded_terms: int = 4_096
+    integer_bits: int = 128
+    value_bits: int = 4_096
+    float_precision: int = 1_024
+    exponent: int = 64
+    range_name_length: int = 4_096
+    guard_length: int = 65_536
+    guard_depth: int = 100
+    treespec_length: int = 16 * MIB
+    treespec_nodes: int = 1 << 20
+    treespec_depth: int = 100
 
 
 DEFAULT_LIMITS = Limits()
+
+
+def raising(*limits: str) -> str:
+    """The hint for whoever runs into a limit, or one of several, with a file of their own.
+
+    Example:
+        >>> raising("guard_depth")
+        'Raise `guard_depth` in the limits if the file is yours'
+    """
+    return f"Raise {' or '.join(f'`{limit}`' for limit in limits)} in the limits if the file is yours"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -255,15 +255,32 @@ def parse_target(text: str) -> Target | None:
     return None
 
 
-def refusal(target: Target) -> str | None:
+def refusal(target: Target, allowed: Container[str] = ()) -> str | None:
     """Why a program that nobody vouches for may not call a target; None where it may.
+
+    Args:
+        target: The target.
+        allowed: Operators that the caller allows nevertheless, as `namespace.name`.
 
     Example:
         >>> refusal(parse_target("torch.ops.aten.from_file.default"))
         'it maps a file of the machine'
+        >>> refusal(parse_target("torch.ops.aten.from_file.default"), {"aten.from_file"})
     """
+    if target.packet in allowed:
+        return None
     if target.kind is TargetKind.OPERATOR:
         return DENIED_OPERATORS.get(target.packet) or DENIED_NAMESPACES.get(target.namespace)
     if target.kind is TargetKind.HIGHER_ORDER:
         return DENIED_HIGHER_ORDER.get(target.name)
     return None
+
+
+def allowing(target: Target) -> str:
+    """The hint for whoever runs into `refusal` with a file of their own.
+
+    Example:
+        >>> allowing(parse_target("torch.ops.aten.from_file.default"))
+        "Pass allow_operators=['aten.from_file'] if you trust the author of the file"
+    """
+    return f"Pass allow_operators=[{target.packet!r}] if you trust the author of the file"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -11,6 +11,8 @@ from .exporting import export_program
 from .generated.types import ExportedProgram
 from .importing import import_program
 from .importing.example_inputs import rebuild_example_inputs
+from .limits import DEFAULT_LIMITS, Limits
+from .permissions import permit
 from .trees import check_versions
 from .validation.loading import check_loadable
 
@@ -46,6 +48,9 @@ def from_tree(
     constants: Mapping[str, torch.Tensor],
     *,
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+    types: Iterable[type] = (),
+    allow_operators: Iterable[str] = (),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> torch.export.ExportedProgram:
     """Make a program of a tree.
 
@@ -56,6 +61,9 @@ def from_tree(
         example_inputs: Positional and keyword arguments as for `torch.export.export`. Without them, stand-ins
             on the meta device are made from the tree, because PyTorch checks inputs against guards only in
             programs that have example inputs.
+        types: As for `load`.
+        allow_operators: As for `load`.
+        limits: As for `load`.
 
     Raises:
         DeserializeError: The tree is not sound, or does not fit the weights.
@@ -67,9 +75,14 @@ def from_tree(
         >>> torch.equal(again.module()(torch.ones(3, 2)), ep.module()(torch.ones(3, 2)))
         True
     """
-    check_loadable(tree)
+    permissions = permit(allow_operators=allow_operators, types=types, limits=limits)
+    check_loadable(tree, permissions=permissions)
     if example_inputs is None:
-        example_inputs = rebuild_example_inputs(tree)
+        example_inputs = rebuild_example_inputs(tree, permissions=permissions)
     return import_program(
-        tree, state_dict=dict(weights), constants=dict(constants), example_inputs=example_inputs
+        tree,
+        state_dict=dict(weights),
+        constants=dict(constants),
+        example_inputs=example_inputs,
+        permissions=permissions,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from torch.export import ExportedProgram
@@ -35,6 +35,7 @@ from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .importing.treespecs import import_treespec
 from .limits import DEFAULT_LIMITS, Limits
+from .permissions import Permissions, permit
 from .trees import check_opset, check_versions, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
 
@@ -113,12 +114,15 @@ def load(
     verify: bool = True,
     device: DeviceMap | None = None,
     form: FormName | None = None,
+    types: Iterable[type] = (),
+    allow_pickle: bool = False,
+    allow_operators: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
     expected_digest: str | None = None,
 ) -> ExportedProgram:
     """Load a program from a `.pt2` archive, of `save` or of torch.export.save.
 
-    Nothing that the file brings is run.
+    Nothing that the file brings is run, unless `allow_pickle` or `allow_operators` permit it.
 
     Args:
         f: A path, or a binary file object that is read from its position on, and left there.
@@ -136,6 +140,12 @@ def load(
             the graph (values, and devices that operators are called with) follow. In a mapping "cuda" stands
             for each CUDA device that is not named itself.
         form: "json" or "thrift" demands one form of the program; by default the archive's index decides.
+        types: Classes that the file may name although no imported module has them, such as enums that are
+            keys in the structure of inputs.
+        allow_pickle: Open what is pickled in the file, which can run any code. That is how PyTorch stores
+            example inputs and weights of classes of their own.
+        allow_operators: Operators that the program may call though they are refused otherwise, because they
+            reach files or raw memory, such as "aten.from_file".
         limits: What the file may cost at most; raise them for a file of your own that is refused.
         expected_digest: What `pt2wire.digest` gives for the program with its weights and constants; another
             program is refused before it is made. Example inputs and extra files are no part of it.
@@ -146,11 +156,11 @@ def load(
 
     Raises:
         OSError: The file cannot be opened.
-        TypeError: `f` is neither a path nor a binary file object.
+        TypeError: `f` is neither a path nor a binary file object, or another argument has the wrong type.
         ValueError: `device` names no device.
         DeserializeError: The file is no `.pt2` archive, is damaged or contradicts itself, has a version
             that cannot be read, or another digest than expected; or this machine lacks the device.
-        UnsafeArtifactError: The file asks for something that could run code.
+        UnsafeArtifactError: The file asks for something that could run code, and that is not permitted.
 
     Example:
         >>> import io, pt2wire, torch
@@ -164,10 +174,13 @@ def load(
             f"expected a dict that is filled with extra files, found {type(extra_files).__name__}"
         )
     check_versions(expected_opset_version, "expected_opset_version")
+    permissions = permit(
+        allow_pickle=allow_pickle, allow_operators=allow_operators, types=types, limits=limits
+    )
     devices = None if device is None else Devices(device)
     archive = read_archive(f, [name], form, verify, limits)
     storages = PayloadStorages(copy=not mmap)
-    program = _import(archive, name, storages, devices, expected_opset_version, expected_digest)
+    program = _import(archive, name, storages, devices, permissions, expected_opset_version, expected_digest)
     if extra_files is not None:
         extra_files.update((key, _text_if_possible(content)) for key, content in archive.extra_files.items())
     return program
@@ -181,6 +194,9 @@ def load_all(
     verify: bool = True,
     device: DeviceMap | None = None,
     form: FormName | None = None,
+    types: Iterable[type] = (),
+    allow_pickle: bool = False,
+    allow_operators: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
 ) -> dict[str, ExportedProgram]:
     """Load all programs of an archive; those that shared weights when they were saved do so again.
@@ -192,6 +208,9 @@ def load_all(
         verify: As for `load`.
         device: As for `load`.
         form: As for `load`.
+        types: As for `load`.
+        allow_pickle: As for `load`.
+        allow_operators: As for `load`.
         limits: As for `load`.
 
     Returns:
@@ -212,11 +231,15 @@ def load_all(
         ['encoder', 'decoder']
     """
     check_versions(expected_opset_version, "expected_opset_version")
+    permissions = permit(
+        allow_pickle=allow_pickle, allow_operators=allow_operators, types=types, limits=limits
+    )
     devices = None if device is None else Devices(device)
     archive = read_archive(f, None, form, verify, limits)
     storages = PayloadStorages(copy=not mmap)
     return {
-        name: _import(archive, name, storages, devices, expected_opset_version) for name in archive.programs
+        name: _import(archive, name, storages, devices, permissions, expected_opset_version)
+        for name in archive.programs
     }
 
 
@@ -288,6 +311,7 @@ def _import(
     name: str,
     storages: PayloadStorages,
     devices: Devices | None,
+    permissions: Permissions,
     expected_opset_version: Mapping[str, int] | None,
     expected_digest: str | None = None,
 ) -> ExportedProgram:
@@ -300,7 +324,7 @@ def _import(
         warnings.warn(dropped_message(path, dropped, tree), stacklevel=3)
     try:
         weights, constants = archive.weights[name], archive.constants[name]
-        check_loadable(tree, config_of(weights), config_of(constants))
+        check_loadable(tree, config_of(weights), config_of(constants), permissions)
         check_opset(tree, expected_opset_version or {})
         if expected_digest is not None:
             check_digest(tree, weights, constants, expected_digest)
@@ -309,9 +333,12 @@ def _import(
             devices.move_payloads((*weights.values(), *constants.values()))
         return import_program(
             tree,
-            state_dict=import_weights(weights, storages, "weights"),
-            constants=import_constants(constants, weights, storages, "constants"),
-            example_inputs=import_example_inputs(tree, sample_inputs, flat_inputs, path, devices),
+            state_dict=import_weights(weights, storages, "weights", permissions),
+            constants=import_constants(constants, weights, storages, "constants", permissions),
+            example_inputs=import_example_inputs(
+                tree, sample_inputs, flat_inputs, path, devices, permissions
+            ),
+            permissions=permissions,
         )
     except Pt2WireError as error:
         error.path = joined(path, error.path or "")

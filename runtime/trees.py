@@ -16,6 +16,7 @@ from .generated.types import (
     SchemaVersion,
     Writer,
 )
+from .limits import DEFAULT_LIMITS, Limits, raising
 from .peeking import peek_json, peek_thrift
 
 Document = TypeVar("Document", bound=Struct | Union)
@@ -53,13 +54,16 @@ def to_json(tree: ExportedProgram) -> bytes:
     return encode(json_codec, tree)
 
 
-def from_json(data: Encoded | str, *, unknown: list[str] | None = None) -> ExportedProgram:
+def from_json(
+    data: Encoded | str, *, unknown: list[str] | None = None, limits: Limits = DEFAULT_LIMITS
+) -> ExportedProgram:
     """Read a tree from PyTorch's JSON.
 
     Args:
         data: UTF-8 text of a program whose format version is 8.2 or a later 8.
         unknown: A file from a newer minor version may have fields that this one lacks. They are dropped and
             their paths appended here; without a list a warning names them.
+        limits: How large it may be.
 
     Raises:
         DeserializeError: The text is no program in JSON, or of a version that cannot be read.
@@ -71,7 +75,9 @@ def from_json(data: Encoded | str, *, unknown: list[str] | None = None) -> Expor
         >>> from_json(to_json(tree)) == tree
         True
     """
-    return decode_program(json_codec, data.encode() if isinstance(data, str) else data, "program", unknown)
+    return decode_program(
+        json_codec, data.encode() if isinstance(data, str) else data, "program", unknown, limits
+    )
 
 
 def to_thrift(tree: ExportedProgram) -> bytes:
@@ -96,12 +102,15 @@ def to_thrift(tree: ExportedProgram) -> bytes:
     return encode(thrift_codec, tree)
 
 
-def from_thrift(data: Encoded, *, unknown: list[str] | None = None) -> ExportedProgram:
+def from_thrift(
+    data: Encoded, *, unknown: list[str] | None = None, limits: Limits = DEFAULT_LIMITS
+) -> ExportedProgram:
     """Read a tree from Thrift's compact encoding, strictly.
 
     Args:
         data: The bytes of one plain struct, with nothing before or behind it.
         unknown: As for `from_json`.
+        limits: As for `from_json`.
 
     Raises:
         DeserializeError: The bytes are no program in Thrift, or of a version that cannot be read.
@@ -113,7 +122,7 @@ def from_thrift(data: Encoded, *, unknown: list[str] | None = None) -> ExportedP
         >>> from_thrift(to_thrift(tree)) == tree
         True
     """
-    return decode_program(thrift_codec, data, "program", unknown)
+    return decode_program(thrift_codec, data, "program", unknown, limits)
 
 
 def encode(codec: Codec, tree: Struct | Union, path: str = "") -> bytes:
@@ -124,8 +133,11 @@ def encode(codec: Codec, tree: Struct | Union, path: str = "") -> bytes:
         raise SerializeError(error.message, path=joined(path, error.path)) from error
 
 
-def decode(codec: Codec, cls: type[Document], data: Encoded, path: str) -> tuple[Document, list[str]]:
+def decode(
+    codec: Codec, cls: type[Document], data: Encoded, path: str, limits: Limits = DEFAULT_LIMITS
+) -> tuple[Document, list[str]]:
     """Decode an object, and list the fields that were dropped; CodecError becomes DeserializeError."""
+    _check_size(codec, data, path, limits)
     dropped: list[str] = []
     try:
         return codec.decode(cls, data, unknown=dropped), dropped
@@ -133,16 +145,46 @@ def decode(codec: Codec, cls: type[Document], data: Encoded, path: str) -> tuple
         raise DeserializeError(error.message, path=joined(path, error.path)) from error
 
 
+#: What each object of a document has in its bytes: brackets open it, a zero byte ends a struct.
+_OBJECT_MARKS: dict[Codec, tuple[bytes, ...]] = {json_codec: (b"{", b"["), thrift_codec: (b"\0",)}
+
+
+def _check_size(codec: Codec, data: Encoded, path: str, limits: Limits) -> None:
+    """Refuse a document that would take too much memory, before any of it is decoded."""
+    if len(data) > limits.document_bytes:
+        raise DeserializeError(
+            f"expected at most {limits.document_bytes} bytes, found {len(data)}",
+            path=path,
+            hint=raising("document_bytes"),
+        )
+    if len(data) <= limits.document_objects:  # each object takes a byte or more
+        return
+    content = bytes(data)
+    found = sum(content.count(mark) for mark in _OBJECT_MARKS[codec])
+    if found > limits.document_objects:
+        raise DeserializeError(
+            f"expected at most {limits.document_objects} objects, found {found}",
+            path=path,
+            hint=raising("document_objects"),
+        )
+
+
 def decode_program(
-    codec: Codec, data: Encoded, path: str, unknown: list[str] | None = None
+    codec: Codec,
+    data: Encoded,
+    path: str,
+    unknown: list[str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> ExportedProgram:
     """Decode a program and check its version.
 
     Without a list to put them in, a warning names fields that had to be dropped.
     """
     try:
-        tree, dropped = decode(codec, ExportedProgram, data, path)
+        tree, dropped = decode(codec, ExportedProgram, data, path, limits)
     except DeserializeError as error:
+        if error.hint is not None:  # of a limit
+            raise
         version = (peek_json if codec == json_codec else peek_thrift)(bytes(data))
         if version is not None:
             check_version(version, path)

@@ -21,14 +21,13 @@ from functools import lru_cache
 from typing import Any
 
 from .errors import DeserializeError
+from .limits import DEFAULT_LIMITS, Limits, raising
 from .names import check_text
 
 _names = str.split
 
 PROTOCOL = 1
-MAX_LENGTH = 16 << 20  # characters of one treespec
-MAX_DEPTH = 100
-MAX_NODES = 1 << 20
+_MAX_CONTEXT_DEPTH = 100  # of a key of nested tuples, and of what a registered class keeps
 
 # The functions that a defaultdict may make its values with: module, name.
 FACTORIES = frozenset(
@@ -83,11 +82,12 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 @lru_cache(maxsize=1_024)
-def parse_treespec(text: str) -> TreeSpecNode:
+def parse_treespec(text: str, limits: Limits = DEFAULT_LIMITS) -> TreeSpecNode:
     """Parse the text of one treespec.
 
     Args:
         text: What `torch.utils._pytree.treespec_dumps` writes.
+        limits: Bounds on its length, nesting and number of containers.
 
     Returns:
         The root node. Equal texts give the same object.
@@ -102,13 +102,16 @@ def parse_treespec(text: str) -> TreeSpecNode:
         >>> parse_treespec(f"[1, {root}]").leaf_count
         2
     """
-    if len(text) > MAX_LENGTH:
-        raise DeserializeError(f"expected a treespec of at most {MAX_LENGTH} characters, found {len(text)}")
+    if len(text) > limits.treespec_length:
+        raise DeserializeError(
+            f"expected a treespec of at most {limits.treespec_length} characters, found {len(text)}",
+            hint=raising("treespec_length"),
+        )
     match _json(text, ""):
         case [int() as protocol, dict() as root] if protocol is not True:
             if protocol != PROTOCOL:
                 raise DeserializeError(f"expected treespec protocol {PROTOCOL}, found {protocol}", path="[0]")
-            return _Parser().node(root, "[1]", 0)
+            return _Parser(limits).node(root, "[1]", 0)
         case value:
             raise DeserializeError(f"expected [{PROTOCOL}, {{...}}] as a treespec, found {_shown(value)}")
 
@@ -130,15 +133,21 @@ def _json(text: str, path: str) -> Any:
 
 
 class _Parser:
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._nodes = 0
 
     def node(self, value: Any, path: str, depth: int) -> TreeSpecNode:
         self._nodes += 1
-        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
-            raise DeserializeError(
-                f"expected at most {MAX_NODES} nodes and {MAX_DEPTH} nested containers, found more", path=path
-            )
+        limits = self._limits
+        for limit, found, most, what in (
+            ("treespec_depth", depth, limits.treespec_depth, "nested containers"),
+            ("treespec_nodes", self._nodes, limits.treespec_nodes, "containers and leaves"),
+        ):
+            if found > most:
+                raise DeserializeError(
+                    f"expected at most {most} {what}, found more", path=path, hint=raising(limit)
+                )
         match value:
             case {"type": None, "context": None, "children_spec": [], **more} if not more:
                 return LEAF
@@ -196,7 +205,7 @@ def _key(value: Any, path: str, depth: int) -> Any:
             return value
         case int() if value.bit_length() <= 63:
             return value
-        case list() if depth < MAX_DEPTH:  # JSON has no tuples, and only a tuple can be a key
+        case list() if depth < _MAX_CONTEXT_DEPTH:  # JSON has no tuples, and only a tuple can be a key
             return tuple(_key(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value))
         case {"__enum__": _}:
             return _enum_member(value, path)
@@ -262,8 +271,8 @@ def _other(context: Any, count: int, path: str) -> Any:
 
 
 def _plain(value: Any, path: str, depth: int) -> Any:
-    if depth > MAX_DEPTH:
-        raise DeserializeError(f"expected at most {MAX_DEPTH} nested values, found more", path=path)
+    if depth > _MAX_CONTEXT_DEPTH:
+        raise DeserializeError(f"expected at most {_MAX_CONTEXT_DEPTH} nested values, found more", path=path)
     if isinstance(value, list):
         return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
     if isinstance(value, dict):

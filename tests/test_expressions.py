@@ -220,13 +220,16 @@ _NOT_EXPRESSIONS = {
     "Symbol('s0', real=True, real=True)": "column 25: expected each assumption once, found 'real' again",
     "Integer('3')": "column 9: expected an integer, found \"'3'\"",
     "Integer(3.5)": "column 10: expected ')', found '.5)'",
-    "Integer(1" + "0" * 60 + ")": "column 9: expected an integer of at most 128 bits, found 61 digits",
+    "Integer(1" + "0" * 60 + ")": "column 9: expected an integer of at most 128 bits, found 61 digits. "
+    "Raise `integer_bits` in the limits if the file is yours.",
     "Rational(1, 0)": "column 14: expected a denominator of at least 1, found 0",
     "Float('1e999', precision=53)": "column 7: expected a number that a double can hold, found '1e999'",
     "Float('__import__', precision=53)": "column 7: expected a decimal number, found '__import__'",
-    "Float('1.0', precision=99999)": "column 24: expected a precision of 1 to 1024 bits, found 99999",
+    "Float('1.0', precision=99999)": "column 24: expected a precision of 1 to 1024 bits, found 99999. "
+    "Raise `float_precision` in the limits if the file is yours.",
     "Float('1.0', dps=53)": "column 14: expected 'precision', found 'dps'",
-    "Pow(Integer(2), Integer(1000000))": "column 1: expected an exponent of at most 64, found 1000000",
+    "Pow(Integer(2), Integer(1000000))": "column 1: expected an exponent of at most 64, found 1000000. "
+    "Raise `exponent` in the limits if the file is yours.",
     "Pow(Integer(2), Mul(Integer(99), Integer(99)))": (
         "column 1: expected a literal number as the exponent of Pow"
     ),

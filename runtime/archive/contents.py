@@ -79,7 +79,7 @@ def read_index(reader: ArchiveReader) -> ArchiveIndex | None:
     if records.INDEX not in reader:
         return None
     path = reader.path(records.INDEX)
-    index, dropped = decode(thrift_codec, ArchiveIndex, reader.record(records.INDEX), path)
+    index, dropped = decode(thrift_codec, ArchiveIndex, reader.record(records.INDEX), path, reader.limits)
     check_dropped(dropped, SchemaVersion(*SCHEMA_VERSION), index.writer, path)
     return index
 
@@ -109,11 +109,11 @@ def read_program(
     contents = [_document(reader, index, record, chosen, name) for record in names]
     paths = [reader.path(record) for record in names]
     dropped: list[str] = []
-    tree = decode_program(codec, contents[0], paths[0], dropped)
+    tree = decode_program(codec, contents[0], paths[0], dropped, reader.limits)
     writer = tree.writer if index is None else index.writer
     configs = []
     for content, path in zip(contents[1:], paths[1:], strict=True):
-        config, unknown = decode(codec, PayloadConfig, content, path)
+        config, unknown = decode(codec, PayloadConfig, content, path, reader.limits)
         check_dropped(unknown, tree.schema_version, writer, path)
         dropped += unknown
         configs.append(config)

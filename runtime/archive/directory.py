@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import DeserializeError, UnsafeArtifactError
-from ..limits import DEFAULT_LIMITS, Limits
+from ..limits import DEFAULT_LIMITS, Limits, raising
 from .records import EXTRA
 
 STORED, DEFLATED = 0, 8
@@ -92,7 +92,7 @@ def read_directory(data: memoryview, source: str, limits: Limits = DEFAULT_LIMIT
             raise DeserializeError(
                 f"expected at most {limits.archive_entries} records, found {count}",
                 path=source,
-                hint="Raise `archive_entries` in the limits if the file is yours",
+                hint=raising("archive_entries"),
             )
         headers = list(_central_headers(data, start, size, count, source))
     except struct.error as error:
@@ -236,7 +236,9 @@ def _checked_name(header: _Header, source: str, limits: Limits) -> str:
         raise DeserializeError(f"the name {raw[:80]!r} of a record is not UTF-8", path=source) from error
     if len(name) > limits.record_name_length:
         raise DeserializeError(
-            f"a name of {len(name)} characters, at most {limits.record_name_length} are allowed", path=source
+            f"a name of {len(name)} characters, at most {limits.record_name_length} are allowed",
+            path=source,
+            hint=raising("record_name_length"),
         )
     if not is_plain_path(name.removesuffix("/")):
         raise UnsafeArtifactError(f"the name {name!r} of a record is not a plain relative path", path=source)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..errors import DeserializeError
 from ..generated.types import BITS, Layout, PayloadConfig, PayloadMeta, ScalarType, SymInt, TensorMeta
-from ..limits import DEFAULT_LIMITS, Limits
+from ..limits import DEFAULT_LIMITS, Limits, raising
 
 ITEM_SIZES: dict[ScalarType, int] = {
     ScalarType(dtype): bits // 8 for dtype, bits in BITS[ScalarType].items() if bits % 8 == 0
@@ -46,7 +46,9 @@ def tensor_extent(meta: TensorMeta, path: str, limits: Limits = DEFAULT_LIMITS) 
         raise DeserializeError(f"{len(meta.sizes)} sizes, but {len(meta.strides)} strides", path=path)
     if len(meta.sizes) > limits.tensor_dimensions:
         raise DeserializeError(
-            f"expected at most {limits.tensor_dimensions} dimensions, found {len(meta.sizes)}", path=path
+            f"expected at most {limits.tensor_dimensions} dimensions, found {len(meta.sizes)}",
+            path=path,
+            hint=raising("tensor_dimensions"),
         )
     sizes = tuple(_constant(size, "sizes", path) for size in meta.sizes)
     strides = tuple(_constant(stride, "strides", path) for stride in meta.strides)

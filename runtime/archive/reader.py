@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO, TypeAlias
 
 from ..errors import DeserializeError
-from ..limits import DEFAULT_LIMITS, MIB, Limits
+from ..limits import DEFAULT_LIMITS, MIB, Limits, raising
 from .checksums import crc32
 from .directory import STORED, ZIP_START, Entry, not_a_zip, read_directory
 from .records import ARCHIVE_FORMAT, ARCHIVE_VERSION, BYTEORDER, FIXED_CONTENT, MODELS
@@ -41,7 +41,7 @@ class ArchiveReader:
 
     def __init__(self, source: Source, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self.name = describe(source)
-        self._limits = limits
+        self.limits = limits
         self._data = _private_bytes(source, self.name, limits)
         if not self._data:
             _check_position(source, self.name)
@@ -97,7 +97,7 @@ class ArchiveReader:
         self._verified.add(entry.name)
 
     def _inflate(self, entry: Entry, packed: memoryview) -> bytes:
-        limits = self._limits
+        limits = self.limits
         too_much = entry.size > limits.inflated_bytes or (
             entry.size > limits.inflation_floor and entry.size > limits.inflation_ratio * entry.packed_size
         )
@@ -105,7 +105,7 @@ class ArchiveReader:
             raise DeserializeError(
                 f"{entry.packed_size} bytes claim to hold {entry.size}",
                 path=self.path(entry.name),
-                hint="Raise `inflated_bytes` or `inflation_ratio` in the limits if the file is yours",
+                hint=raising("inflated_bytes", "inflation_ratio", "inflation_floor"),
             )
         stream = zlib.decompressobj(-zlib.MAX_WBITS)
         try:

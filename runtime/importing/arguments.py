@@ -105,7 +105,7 @@ def _custom_obj(value: types.CustomObjArgument, values: Values) -> Any:
 
 
 def _operator(value: str, values: Values) -> Any:
-    return find_target(value)
+    return find_target(value, values.program.permissions.allow_operators)
 
 
 # -- lists and dicts --------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ program itself describes.
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -16,11 +15,12 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from ..errors import DeserializeError
+from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, SymInt, TensorMeta
+from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
 from .devices import Devices
 from .faults import each, within
-from .pickles import reason, refused_code
+from .pickles import open_pickle
 from .treespecs import import_treespec
 from .values import import_scalar_type
 
@@ -36,19 +36,18 @@ def import_example_inputs(
     flat: bytes | memoryview | None,
     path: str,
     devices: Devices | None = None,
-    *,
-    weights_only: bool = True,
+    permissions: Permissions = NO_PERMISSIONS,
 ) -> ExampleInputs | None:
     """Example inputs of a program.
 
     Args:
         tree: The program, validated.
-        sample: The pickle that PyTorch reads, opened without running code. Empty for a program that has
-            none, None where it should be and is not.
+        sample: The pickle that PyTorch reads. Empty for a program that has none, None where it should be
+            and is not.
         flat: The leaves alone, likewise.
         path: The program, in warnings.
         devices: Where the inputs are to be.
-        weights_only: False permits the pickle to run code: for bytes that this process has made itself.
+        permissions: What the caller permits: whether pickles may run code.
 
     Returns:
         Positional and keyword arguments, stand-ins for them on the meta device (a warning says so, unless
@@ -57,15 +56,15 @@ def import_example_inputs(
     Raises:
         DeserializeError: The program's description of its inputs is damaged.
     """
-    spec = _in_spec(tree)
+    spec = _in_spec(tree, permissions)
     reasons = []
     if flat:
-        leaves = _opened(flat, devices)
+        leaves = _opened(flat, devices, False)
         if isinstance(leaves, list) and len(leaves) == spec.num_leaves:
             return _unflatten(leaves, spec, path)
         reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
-        inputs = _opened(sample, devices, weights_only)
+        inputs = _opened(sample, devices, permissions.allow_pickle)
         if _has_structure(inputs, spec):
             return inputs  # type: ignore[no-any-return]
         reasons.append(_why_not(inputs))
@@ -76,17 +75,19 @@ def import_example_inputs(
             f"{path}: example inputs are replaced by stand-ins on the meta device: {'; '.join(reasons)}",
             stacklevel=4,
         )
-    return rebuild_example_inputs(tree, path)
+    return rebuild_example_inputs(tree, path, permissions)
 
 
-def rebuild_example_inputs(tree: ExportedProgram, path: str = "program") -> ExampleInputs | None:
+def rebuild_example_inputs(
+    tree: ExportedProgram, path: str = "program", permissions: Permissions = NO_PERMISSIONS
+) -> ExampleInputs | None:
     """Stand-ins for a program's example inputs: meta tensors, and the numbers that it was traced with."""
     graph = tree.graph_module.graph
     specs = tree.graph_module.signature.input_specs
     with within("graph_module.signature"):
         wanted = [spec for spec in specs if spec.type in ("user_input", "constant_input")]
         leaves = each("input_specs", wanted, lambda spec: _stand_in(spec, graph))
-    spec = _in_spec(tree)
+    spec = _in_spec(tree, permissions)
     if len(leaves) != spec.num_leaves:
         raise DeserializeError(
             f"expected {spec.num_leaves} inputs as in the input structure, found {len(leaves)}",
@@ -95,27 +96,21 @@ def rebuild_example_inputs(tree: ExportedProgram, path: str = "program") -> Exam
     return _unflatten(leaves, spec, path)
 
 
-def _in_spec(tree: ExportedProgram) -> pytree.TreeSpec:
+def _in_spec(tree: ExportedProgram, permissions: Permissions) -> pytree.TreeSpec:
     """The structure of the program's positional and keyword arguments."""
     with within("graph_module.module_call_graph[0].signature.in_spec"):
         calls = tree.graph_module.module_call_graph
         signature = calls[0].signature if calls else None
         if signature is None or not signature.in_spec:
             raise DeserializeError("expected the structure of the program's inputs, found none")
-        return import_treespec(signature.in_spec, tree.graph_module.treespec_namedtuple_fields)
+        return import_treespec(signature.in_spec, tree.graph_module.treespec_namedtuple_fields, permissions)
 
 
-def _opened(data: bytes | memoryview, devices: Devices | None, weights_only: bool = True) -> Any:
-    """What a pickle holds, or the exception that says why it was not opened."""
+def _opened(data: bytes | memoryview, devices: Devices | None, allow_pickle: bool) -> Any:
+    """What a pickle holds, or the error that says why it was not opened."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about pickle protocols
-            return torch.load(
-                io.BytesIO(data),
-                map_location=None if devices is None else devices.storage,
-                weights_only=weights_only,
-            )
-    except Exception as error:  # damaged pickles raise anything
+        return open_pickle(data, "", devices, allow_pickle=allow_pickle)
+    except DeserializeError as error:
         return error
 
 
@@ -133,13 +128,12 @@ def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:
 
 
 def _why_not(opened: Any) -> str:
-    """Why what a pickle held, or the exception that opening it raised, is no use."""
-    if not isinstance(opened, Exception):
+    """Why what a pickle held, or the error that opening it raised, is no use."""
+    if not isinstance(opened, DeserializeError):
         return "they do not fit the program"
-    code = refused_code(opened)
-    if code is not None:
-        return f"reading them would run code of {code}"
-    return f"they are damaged ({reason(opened)})"
+    if isinstance(opened, UnsafeArtifactError):
+        return f"they {opened.message}. {ALLOW_PICKLE}"
+    return f"they are damaged: {opened.message}"
 
 
 def _unflatten(leaves: list[Any], spec: pytree.TreeSpec, path: str) -> ExampleInputs | None:

@@ -25,7 +25,7 @@ def import_module_call_graph(
     def treespec(text: str) -> TreeSpec:
         spec = specs.get(text)
         if spec is None:
-            spec = specs[text] = import_treespec(text, namedtuples)
+            spec = specs[text] = import_treespec(text, namedtuples, values.program.permissions)
         return spec
 
     return each("", entries, lambda entry: _import_entry(entry, values, treespec))

@@ -42,7 +42,7 @@ def import_node(node: types.Node, values: Values) -> None:
         DeserializeError: The call is wrong, or cannot be read yet.
     """
     try:
-        target = find_target(node.target)
+        target = find_target(node.target, values.program.permissions.allow_operators)
     except Exception as error:
         raise located(error, "target") from error
     higher_order = isinstance(target, HigherOrderOperator)

@@ -13,6 +13,8 @@ from ..archive.payloads import Payload, alias_problem, same_bytes
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta
 from ..lazy_bits import apply_bits, set_bits
+from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
+from .pickles import open_pickle
 from .values import import_device, import_scalar_type
 
 _MEMORY_ALIGNMENT = 16
@@ -66,7 +68,10 @@ class PayloadStorages:
 
 
 def import_weights(
-    payloads: Mapping[str, Payload], storages: PayloadStorages, path: str
+    payloads: Mapping[str, Payload],
+    storages: PayloadStorages,
+    path: str,
+    permissions: Permissions = NO_PERMISSIONS,
 ) -> dict[str, torch.Tensor]:
     """A program's parameters and persistent buffers.
 
@@ -74,24 +79,29 @@ def import_weights(
         payloads: By name.
         storages: Shared by all programs of the archive.
         path: The program in messages.
+        permissions: What the caller permits: whether pickles may be opened.
 
     Raises:
         DeserializeError: A payload is missing, too short, or contradicts its metadata.
-        UnsafeArtifactError: A weight is stored as a pickle.
+        UnsafeArtifactError: A weight is stored as a pickle, and that is not permitted.
     """
-    return _import(payloads, {}, storages, path)
+    return _import(payloads, {}, storages, path, permissions)
 
 
 def import_constants(
-    payloads: Mapping[str, Payload], weights: Mapping[str, Payload], storages: PayloadStorages, path: str
+    payloads: Mapping[str, Payload],
+    weights: Mapping[str, Payload],
+    storages: PayloadStorages,
+    path: str,
+    permissions: Permissions = NO_PERMISSIONS,
 ) -> dict[str, torch.Tensor]:
     """A program's constants and non-persistent buffers; `weights` are those whose storage some may share.
 
     Raises:
         DeserializeError: A payload is missing, too short, or contradicts its metadata.
-        UnsafeArtifactError: A constant is stored as a pickle.
+        UnsafeArtifactError: A constant is stored as a pickle, and that is not permitted.
     """
-    return _import(payloads, weights, storages, path)
+    return _import(payloads, weights, storages, path, permissions)
 
 
 def _import(
@@ -99,6 +109,7 @@ def _import(
     weights: Mapping[str, Payload],
     storages: PayloadStorages,
     path: str,
+    permissions: Permissions,
 ) -> dict[str, torch.Tensor]:
     tensors: dict[str, torch.Tensor] = {}
     # Parameters that are equal in everything are one parameter under several names: tied weights.
@@ -107,17 +118,14 @@ def _import(
         where = f"{path}.{fqn}"
         meta = payload.meta
         if meta.use_pickle:
-            raise UnsafeArtifactError(
-                "stored as a pickle, which can run code when it is opened; pt2wire does not open it",
-                path=where,
-                hint="Load the file with torch.export.load if you trust its author",
-            )
+            tensors[fqn] = _unpickled(payload.data, where, permissions)
+            continue
         if meta.absent:
             raise DeserializeError(
                 "saved without its data (a fake weight)", path=where, hint="Save real weights"
             )
         data = _shared(payload, payloads, weights, where)
-        extent = check_payload(meta, len(data), where)
+        extent = check_payload(meta, len(data), where, permissions.limits)
         assert meta.tensor_meta is not None  # check_payload has refused it
         device = import_device(meta.tensor_meta.device)
         bits = (meta.tensor_meta.conj, meta.tensor_meta.neg)
@@ -126,6 +134,18 @@ def _import(
             made[identity] = _tensor(storages, data, device, extent, meta, where)
         tensors[fqn] = made[identity]
     return tensors
+
+
+def _unpickled(data: memoryview, where: str, permissions: Permissions) -> torch.Tensor:
+    """A tensor of a class of its own, which PyTorch stores as a pickle that knows how to make it."""
+    if not permissions.allow_pickle:
+        raise UnsafeArtifactError(
+            "stored as a pickle, which can run code when it is opened", path=where, hint=ALLOW_PICKLE
+        )
+    opened = open_pickle(data, where, allow_pickle=True)
+    if not isinstance(opened, torch.Tensor):
+        raise DeserializeError(f"expected a tensor in a pickle, found {type(opened).__name__}", path=where)
+    return opened
 
 
 def _shared(

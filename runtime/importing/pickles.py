@@ -1,8 +1,17 @@
-"""Why torch did not open a pickle: because opening it would run code, or because it is damaged."""
+"""The one place where pickles are opened: without running code from them, unless the caller permits it."""
 
 from __future__ import annotations
 
+import io
 import re
+import warnings
+from typing import Any
+
+import torch
+
+from ..errors import DeserializeError, UnsafeArtifactError
+from ..permissions import ALLOW_PICKLE
+from .devices import Devices
 
 # What torch.load(weights_only=True) says of a class or function that it does not know as harmless.
 _REFUSED = re.compile(
@@ -10,6 +19,49 @@ _REFUSED = re.compile(
     r" unrecognized function) '?([\w.]+)"
 )
 _ENOUGH = 200
+
+
+def open_pickle(
+    data: bytes | memoryview, path: str, devices: Devices | None = None, *, allow_pickle: bool
+) -> Any:
+    """What a pickle of torch.save holds.
+
+    Args:
+        data: The pickle.
+        path: What it is called in messages.
+        devices: Where the tensors in it are to be.
+        allow_pickle: Whether it may run code. Without that, only tensors and plain containers are made.
+
+    Raises:
+        UnsafeArtifactError: It would run code, and that is not permitted.
+        DeserializeError: It is damaged.
+
+    Example:
+        >>> file = io.BytesIO()
+        >>> torch.save([torch.ones(1), torch.nn.ReLU()], file)
+        >>> open_pickle(file.getvalue(), "inputs", allow_pickle=False)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        pt2wire.errors.UnsafeArtifactError: inputs: cannot be opened without running code of torch.nn....
+        >>> open_pickle(file.getvalue(), "inputs", allow_pickle=True)
+        [tensor([1.]), ReLU()]
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about pickle protocols
+            return torch.load(
+                io.BytesIO(data),
+                map_location=None if devices is None else devices.storage,
+                weights_only=not allow_pickle,
+            )
+    except Exception as error:  # damaged pickles raise anything
+        if not allow_pickle and (code := refused_code(error)) is not None:
+            raise UnsafeArtifactError(
+                f"cannot be opened without running code of {code}", path=path, hint=ALLOW_PICKLE
+            ) from error
+        raise DeserializeError(
+            f"expected what torch.save writes, found other or damaged bytes ({reason(error)})", path=path
+        ) from error
 
 
 def refused_code(error: BaseException) -> str | None:

@@ -13,6 +13,7 @@ from ..collector import collector_off
 from ..errors import DeserializeError
 from ..generated import types
 from ..guards import check_guard
+from ..permissions import NO_PERMISSIONS, Permissions
 from .exact import import_note
 from .faults import each, within
 from .graph import import_graph
@@ -29,6 +30,7 @@ def import_program(
     state_dict: Mapping[str, torch.Tensor],
     constants: Mapping[str, Any],
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None,
+    permissions: Permissions = NO_PERMISSIONS,
 ) -> ExportedProgram:
     """Read an exported program from its tree and its weights. Nothing in the tree is evaluated or imported.
 
@@ -37,6 +39,7 @@ def import_program(
         state_dict: Parameters and persistent buffers, by name.
         constants: Other buffers and constant tensors, by name.
         example_inputs: Positional and keyword arguments of one call, or None.
+        permissions: What the caller permits the program.
 
     Returns:
         The program, equal to what PyTorch's deserializer makes of the same tree.
@@ -57,10 +60,10 @@ def import_program(
         with within("verifiers"):
             verifiers = each("", tree.verifiers, _import_verifier)
         with within("guards_code"):
-            guards = each("", tree.guards_code, check_guard)
-        symbols = Symbols(ranges)
+            guards = each("", tree.guards_code, lambda guard: check_guard(guard, permissions.limits))
+        symbols = Symbols(ranges, permissions.limits)
         module = tree.graph_module
-        program = Program(symbols)
+        program = Program(symbols, permissions)
         with within("graph_module"):
             with within("graph"):
                 values = import_graph(module.graph, program, _constant_names(module.signature))

@@ -18,6 +18,7 @@ from .. import expressions
 from ..errors import DeserializeError
 from ..expressions import Apply, Constant, Expression, Float, Integer, Rational, Sort, Symbol
 from ..generated import types
+from ..limits import DEFAULT_LIMITS, Limits
 from .faults import within
 
 Hint = int | float | None
@@ -74,6 +75,7 @@ class Symbols:
 
     Args:
         ranges: The permitted range of each symbol, by name.
+        limits: Bounds on expressions.
 
     Attributes:
         shape_env: Where torch keeps what it knows about the symbols.
@@ -81,10 +83,11 @@ class Symbols:
             them is found. Each graph has its own set.
     """
 
-    def __init__(self, ranges: Mapping[str, ValueRanges[Any]]) -> None:
+    def __init__(self, ranges: Mapping[str, ValueRanges[Any]], limits: Limits = DEFAULT_LIMITS) -> None:
         self.shape_env = ShapeEnv(assume_static_by_default=True)
         self.unbound: set[sympy.Symbol] = set()
         self._ranges = ranges
+        self._limits = limits
         # A dim derived from another has a range of its own: that of `2*s0`.
         self._compound = [name for name in ranges if not name.isidentifier()]
         self._symbols: dict[str, Any] = {}
@@ -105,7 +108,7 @@ class Symbols:
         known = self._expressions.get((text, sort))
         if known is not None:
             return known
-        parsed = expressions.parse_expression(text)
+        parsed = expressions.parse_expression(text, self._limits)
         if (found := expressions.sort_of(parsed)) != sort:
             raise DeserializeError(f"expected an expression for a {sort}, found one for a {found}")
         expression = self._expressions[text, sort] = import_expression(parsed)

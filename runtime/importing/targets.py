@@ -19,6 +19,7 @@ from ..operators import (
     SYMBOLIC_FUNCTIONS,
     Target,
     TargetKind,
+    allowing,
     parse_target,
     refusal,
 )
@@ -38,8 +39,12 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 @functools.lru_cache(maxsize=4_096)
-def find_target(text: str) -> Any:
+def find_target(text: str, allowed: frozenset[str] = frozenset()) -> Any:
     """What a node's target or an operator argument names.
+
+    Args:
+        text: The full name.
+        allowed: Operators that the caller allows though they are refused otherwise, as `namespace.name`.
 
     Raises:
         UnsafeArtifactError: For what a program that nobody vouches for must not call.
@@ -55,8 +60,10 @@ def find_target(text: str) -> Any:
             f"expected an operator such as torch.ops.aten.add.Tensor, or a function over symbolic numbers, "
             f"found {text[:120]!r}"
         )
-    if reason := refusal(target):
-        raise UnsafeArtifactError(f"expected an operator that files may call, found {text}: {reason}")
+    if reason := refusal(target, allowed):
+        raise UnsafeArtifactError(
+            f"expected an operator that files may call, found {text}: {reason}", hint=allowing(target)
+        )
     return _FIND[target.kind](target, text)
 
 

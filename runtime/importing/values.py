@@ -16,6 +16,7 @@ from ..errors import DeserializeError
 from ..generated import types
 from ..lazy_bits import set_bits
 from ..names import check_device, check_value_name
+from ..permissions import NO_PERMISSIONS, Permissions
 from .faults import each, located
 from .metadata import Metadata
 from .symbols import Symbols
@@ -36,12 +37,14 @@ class Program:
 
     Attributes:
         symbols: Its symbolic numbers.
+        permissions: What the caller permits it.
         tensors: Its fake tensors.
         metadata: Its nodes' metadata.
     """
 
-    def __init__(self, symbols: Symbols) -> None:
+    def __init__(self, symbols: Symbols, permissions: Permissions = NO_PERMISSIONS) -> None:
         self.symbols = symbols
+        self.permissions = permissions
         self.tensors = FakeTensors(symbols)
         self.metadata = Metadata()
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from ..generated import types
+from ..limits import raising
 from ..names import check_device, check_identifier
 from ..operators import TargetKind
 from .scopes import Pending, Problem, Scope
-
-#: Nesting of subgraphs, and of dictionaries. Thrift stops at 12 nested subgraphs.
-MAX_DEPTH: Final = 32
 
 
 def check_argument(scope: Scope, argument: types.Argument) -> None:
@@ -81,7 +79,7 @@ def _operator(scope: Scope, value: str) -> None:
     if problem is None and target is not None and target.kind in (TargetKind.SYMBOLIC, TargetKind.FUNCTORCH):
         problem = Problem("target", f"expected an operator, found {value[:80]!r}")
     if problem is not None:
-        scope.add(*problem)
+        scope.add(problem.rule, problem.message, hint=problem.hint)
 
 
 def _graph(scope: Scope, value: types.GraphArgument) -> None:
@@ -90,8 +88,9 @@ def _graph(scope: Scope, value: types.GraphArgument) -> None:
     if known is not value.graph:
         if known != value.graph:
             scope.add("subgraph", f"expected one graph named {value.name[:80]!r}, found two that differ")
-    elif scope.depth == MAX_DEPTH:
-        scope.add("depth", f"expected at most {MAX_DEPTH} nested subgraphs, found more")
+    elif scope.depth == (most := scope.program.permissions.limits.nested_graphs):
+        message = f"expected at most {most} nested subgraphs, found more"
+        scope.add("depth", message, hint=raising("nested_graphs"))
     else:
         pending = Pending(value.graph, f"{scope.place()}.as_graph.graph", scope.depth + 1)
         scope.program.pending.append(pending)
@@ -99,8 +98,9 @@ def _graph(scope: Scope, value: types.GraphArgument) -> None:
 
 def _dictionary(scope: Scope, value: dict[str, types.Argument]) -> None:
     place = scope.at
-    if place.count("as_string_to_argument") == MAX_DEPTH:
-        scope.add("depth", f"expected at most {MAX_DEPTH} nested dictionaries, found more")
+    if place.count("as_string_to_argument") == (most := scope.program.permissions.limits.nested_graphs):
+        message = f"expected at most {most} nested dictionaries, found more"
+        scope.add("depth", message, hint=raising("nested_graphs"))
         return
     for key, argument in value.items():
         scope.at = (*place, "as_string_to_argument", key[:80])

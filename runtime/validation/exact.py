@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..generated import types
-from .arguments import MAX_DEPTH, check_member
+from ..limits import DEFAULT_LIMITS, Limits, raising
+from .arguments import check_member
 from .metadata import metadata_problems
 from .scopes import Scope
 
@@ -52,8 +53,9 @@ def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
 
 def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
     """Whether a value can be compared; adds findings for what is wrong in it."""
-    if depth == MAX_DEPTH:
-        scope.add("depth", f"expected at most {MAX_DEPTH} nested containers, found more")
+    if depth == (most := scope.program.permissions.limits.nested_graphs):
+        message = f"expected at most {most} nested containers, found more"
+        scope.add("depth", message, hint=raising("nested_graphs"))
         return False
     if value.type in ("as_list", "as_tuple"):
         return all([_check_value(scope, item, depth + 1) for item in value.value])
@@ -130,14 +132,15 @@ def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], name
         scope.at = (field, name[:80])
         if name not in names:
             scope.add("exact", f"expected the name of a node with notes, found {name[:80]!r}")
-        for key, message in metadata_problems(noted.metadata, scope.program.metadata):
+        limits = scope.program.permissions.limits
+        for key, message in metadata_problems(noted.metadata, scope.program.metadata, limits):
             scope.add("metadata", message, f".metadata[{key!r}]")
         if noted.custom is not None:
-            for message in note_problems(noted.custom, noted.metadata.get("custom")):
+            for message in note_problems(noted.custom, noted.metadata.get("custom"), limits):
                 scope.add("exact", message)
 
 
-def note_problems(note: types.Value, text: str | None) -> Iterator[str]:
+def note_problems(note: types.Value, text: str | None, limits: Limits = DEFAULT_LIMITS) -> Iterator[str]:
     """What is wrong with a note, next to the JSON that PyTorch reads; None where there is none.
 
     Example:
@@ -146,7 +149,9 @@ def note_problems(note: types.Value, text: str | None) -> Iterator[str]:
         ([], ["expected the note of metadata['custom'], but for containers and keys, found another"])
     """
     try:
-        expected = json.dumps(json.loads(json.dumps(_note(note, 0))))  # 1 and "1" are one key to JSON
+        expected = json.dumps(
+            json.loads(json.dumps(_note(note, limits.nested_graphs)))
+        )  # 1 and "1" are one key to JSON
     except _Problem as problem:
         yield str(problem)
         return
@@ -166,20 +171,20 @@ class _Problem(Exception):
     pass
 
 
-def _note(value: types.Value, depth: int) -> Any:
+def _note(value: types.Value, most: int, depth: int = 0) -> Any:
     member = value.type
-    if depth == MAX_DEPTH:
-        raise _Problem(f"expected at most {MAX_DEPTH} nested containers, found more")
+    if depth == most:
+        raise _Problem(f"expected at most {most} nested containers, found more")
     if member == "as_list":
-        return [_note(item, depth + 1) for item in value.as_list]
+        return [_note(item, most, depth + 1) for item in value.as_list]
     if member == "as_tuple":
-        return tuple([_note(item, depth + 1) for item in value.as_tuple])
+        return tuple([_note(item, most, depth + 1) for item in value.as_tuple])
     if member == "as_dict":
         made = {}
         for item in value.as_dict:
             if item.key.type in ("as_list", "as_dict"):
                 raise _Problem(f"expected a constant or a tuple as key, found {item.key.type}")
-            made[_note(item.key, depth + 1)] = _note(item.value, depth + 1)
+            made[_note(item.key, most, depth + 1)] = _note(item.value, most, depth + 1)
         if len(made) != len(value.as_dict):
             raise _Problem("expected each key once, found one again")
         return made

@@ -17,13 +17,15 @@ from ..archive.reader import ArchiveReader, Source
 from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import Struct, Union, types
+from ..limits import DEFAULT_LIMITS, Limits
+from ..permissions import Permissions, permit
 from ..trees import joined
 from .payloads import validate_payloads
 from .rules import Findings
 from .trees import validate_tree
 
 
-def validate(artifact: types.ExportedProgram | Source) -> list[Finding]:
+def validate(artifact: types.ExportedProgram | Source, *, limits: Limits = DEFAULT_LIMITS) -> list[Finding]:
     """Checks a program or an archive, and runs nothing of it.
 
     The structure is checked everywhere. That operators exist and are called as they want to be is checked
@@ -33,6 +35,7 @@ def validate(artifact: types.ExportedProgram | Source) -> list[Finding]:
         artifact: A tree, or a `.pt2` archive: its path, or a binary file object. Of an archive, every record
             is compared with its CRC, both forms of every program are decoded and compared, and payloads are
             compared with what the program says about them.
+        limits: What it may cost at most; raise them for an artifact of your own that is refused.
 
     Returns:
         What is wrong; empty for a sound artifact. `finding.error()` is the error that `load` would raise.
@@ -51,10 +54,10 @@ def validate(artifact: types.ExportedProgram | Source) -> list[Finding]:
         ['file']
     """
     if isinstance(artifact, types.ExportedProgram):
-        return _validate_program(artifact)
-    findings = Findings()
+        return _validate_program(artifact, permit(limits=limits))
+    permissions, findings = permit(limits=limits), Findings()
     try:
-        reader = ArchiveReader(artifact)
+        reader = ArchiveReader(artifact, limits=limits)
         reader.verify()
         index = read_index(reader)
     except DeserializeError as error:
@@ -73,7 +76,7 @@ def validate(artifact: types.ExportedProgram | Source) -> list[Finding]:
                 stored[form] = read_program(reader, index, name, form, views)
             except DeserializeError as error:
                 _add(findings, error)
-        _check_stored(list(stored.values()), findings)
+        _check_stored(list(stored.values()), findings, permissions)
         _check_example_inputs(reader, name, findings)
     return findings.found
 
@@ -94,7 +97,7 @@ def _check_example_inputs(reader: ArchiveReader, name: str, findings: Findings) 
             findings.add("example-inputs", where, "expected this record, but the archive has none")
 
 
-def _check_stored(stored: list[StoredProgram], findings: Findings) -> None:
+def _check_stored(stored: list[StoredProgram], findings: Findings, permissions: Permissions) -> None:
     # Usually both forms are one program, which is then checked once.
     distinct = stored[:1]
     for other in stored[1:]:
@@ -105,7 +108,8 @@ def _check_stored(stored: list[StoredProgram], findings: Findings) -> None:
             findings.add("forms-differ", joined(other.path, where), message)
     for program in distinct:
         configs = _configs(program)
-        found = [*_validate_program(program.tree), *validate_payloads(program.tree, *configs)]
+        found = _validate_program(program.tree, permissions)
+        found += validate_payloads(program.tree, *configs, permissions)
         findings.found += (
             dataclasses.replace(finding, path=joined(program.path, finding.path)) for finding in found
         )
@@ -115,13 +119,13 @@ def _check_stored(stored: list[StoredProgram], findings: Findings) -> None:
                 if meta.use_pickle or meta.absent or meta.tensor_meta is None:
                     continue
                 try:
-                    check_payload(meta, len(payload.data), f"{field}[{fqn[:80]!r}]")
+                    check_payload(meta, len(payload.data), f"{field}[{fqn[:80]!r}]", permissions.limits)
                 except DeserializeError as error:
                     _add(findings, error, "payload-size", program.path)
 
 
-def _validate_program(tree: types.ExportedProgram) -> list[Finding]:
-    found = validate_tree(tree)
+def _validate_program(tree: types.ExportedProgram, permissions: Permissions) -> list[Finding]:
+    found = validate_tree(tree, permissions)
     try:
         from .operators import validate_operators
     except ImportError as error:

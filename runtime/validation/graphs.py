@@ -76,7 +76,9 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
 def _check_values(scope: Scope) -> None:
     graph, findings, symbols = scope.graph, scope.findings, scope.program.symbols
     for name, meta in graph.tensor_values.items():
-        check_tensor_meta(meta, f"{scope.path}.tensor_values[{name!r}]", findings, symbols)
+        check_tensor_meta(
+            meta, f"{scope.path}.tensor_values[{name!r}]", findings, symbols, scope.program.permissions.limits
+        )
         if meta.conj or meta.neg:
             scope.program.own = True
     numbers: tuple[tuple[str, Mapping[str, types.SymInt | types.SymBool | types.SymFloat]], ...] = (
@@ -102,9 +104,10 @@ def _check_input(scope: Scope, argument: types.Argument) -> None:
 
 def _check_node(scope: Scope, node: types.Node, index: int) -> None:
     scope.at = ("nodes", index)
+    limits = scope.program.permissions.limits
     target, problem = scope.program.target(node.target)
     if problem is not None:
-        scope.add(*problem, suffix=".target")
+        scope.add(problem.rule, problem.message, ".target", problem.hint)
     for position, named in enumerate(node.inputs):
         scope.at = ("nodes", index, "inputs", position, "arg")
         check_argument(scope, named.arg)
@@ -116,14 +119,14 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         check_exact_inputs(scope, node, index)
     if node.custom is not None:
         scope.program.own = True
-        for message in note_problems(node.custom, node.metadata.get("custom")):
+        for message in note_problems(node.custom, node.metadata.get("custom"), limits):
             scope.add("exact", message, ".custom")
     if target is not None:
         _CALLS[target.kind](scope, node, target)
     if node.name is not None:
         scope.take(node.name)
         scope.check_name(node.name, ".name")
-    for key, message in metadata_problems(node.metadata, scope.program.metadata):
+    for key, message in metadata_problems(node.metadata, scope.program.metadata, limits):
         scope.add("metadata", message, f".metadata[{key!r}]")
     # The single output of a higher-order operator may come in a tuple, and is then another node's.
     is_higher_order = problem is None and target is not None and target.kind is TargetKind.HIGHER_ORDER

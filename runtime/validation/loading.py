@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..findings import Finding
 from ..generated import types
+from ..permissions import NO_PERMISSIONS, Permissions
 from .operators import validate_operators
 from .payloads import validate_payloads
 from .trees import validate_tree
@@ -13,6 +14,7 @@ def loading_findings(
     tree: types.ExportedProgram,
     weights: types.PayloadConfig | None = None,
     constants: types.PayloadConfig | None = None,
+    permissions: Permissions = NO_PERMISSIONS,
 ) -> list[Finding]:
     """Why a tree, its calls, or the configs that belong to it would not be loaded.
 
@@ -22,10 +24,11 @@ def loading_findings(
         tree: The program.
         weights: The config of its weights, if there is one to compare with.
         constants: Likewise of its constants.
+        permissions: What the caller permits.
     """
-    findings = validate_tree(tree)
+    findings = validate_tree(tree, permissions)
     if not findings and weights is not None and constants is not None:
-        findings = validate_payloads(tree, weights, constants)
+        findings = validate_payloads(tree, weights, constants, permissions)
     if not findings:
         findings = [finding for finding in validate_operators(tree) if finding.rule != "unknown-operator"]
     return findings
@@ -35,6 +38,7 @@ def check_loadable(
     tree: types.ExportedProgram,
     weights: types.PayloadConfig | None = None,
     constants: types.PayloadConfig | None = None,
+    permissions: Permissions = NO_PERMISSIONS,
 ) -> None:
     """Raise the first of `loading_findings`.
 
@@ -42,10 +46,11 @@ def check_loadable(
         tree: As for `loading_findings`.
         weights: As for `loading_findings`.
         constants: As for `loading_findings`.
+        permissions: As for `loading_findings`.
 
     Raises:
         DeserializeError: There is one.
         UnsafeArtifactError: There is one, and the tree could run code.
     """
-    for finding in loading_findings(tree, weights, constants):
+    for finding in loading_findings(tree, weights, constants, permissions):
         raise finding.error()

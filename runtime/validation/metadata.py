@@ -9,10 +9,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-_SEPARATOR = ";"
+from ..limits import DEFAULT_LIMITS, Limits, raising
 
-#: Nesting of `from_node`: each pass over a graph adds one.
-MAX_SOURCES = 128
+_SEPARATOR = ";"
 
 _SOURCE_TYPES: Mapping[str, type] = {
     "name": str,
@@ -23,13 +22,16 @@ _SOURCE_TYPES: Mapping[str, type] = {
 }
 
 
-def metadata_problems(metadata: Mapping[str, str], known: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def metadata_problems(
+    metadata: Mapping[str, str], known: set[tuple[str, str]], limits: Limits = DEFAULT_LIMITS
+) -> Iterator[tuple[str, str]]:
     """What is wrong with the metadata of one node: keys, each with a message.
 
     Args:
         metadata: The metadata.
         known: Entries in which nothing was found before; those of this node are added. Texts repeat from
             node to node.
+        limits: Bounds on the nesting of sources.
 
     Example:
         >>> list(metadata_problems({"custom": "{"}, set()))[0][0]
@@ -41,14 +43,14 @@ def metadata_problems(metadata: Mapping[str, str], known: set[tuple[str, str]]) 
         key, text = entry
         # Empty texts say nothing, and keys that are not here are not read.
         check = _CHECKS.get(key)
-        problem = check(text) if check is not None and text else None
+        problem = check(text, limits) if check is not None and text else None
         if problem is None:
             known.add(entry)
         else:
             yield key, problem
 
 
-def _module_stack(text: str) -> str | None:
+def _module_stack(text: str, limits: Limits) -> str | None:
     for entry in text.split(_SEPARATOR):
         depth = commas = 0
         for character in entry:
@@ -63,14 +65,14 @@ def _module_stack(text: str) -> str | None:
     return None
 
 
-def _source_stack(text: str) -> str | None:
+def _source_stack(text: str, limits: Limits) -> str | None:
     for entry in text.split(_SEPARATOR):
         if entry.count(",") != 1:
             return f"expected a name and a function with a comma between, found {entry[:80]!r}"
     return None
 
 
-def _json(text: str) -> str | None:
+def _json(text: str, limits: Limits) -> str | None:
     try:
         json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -78,8 +80,8 @@ def _json(text: str) -> str | None:
     return None
 
 
-def _from_node(text: str) -> str | None:
-    if (problem := _json(text)) is not None:
+def _from_node(text: str, limits: Limits) -> str | None:
+    if (problem := _json(text, limits)) is not None:
         return problem
     pending: list[tuple[Any, int]] = [(json.loads(text), 0)]
     while pending:
@@ -88,8 +90,9 @@ def _from_node(text: str) -> str | None:
             continue
         if not isinstance(sources, list):
             return f"expected a list of sources, found {type(sources).__name__}"
-        if depth == MAX_SOURCES:
-            return f"expected at most {MAX_SOURCES} nested sources, found more"
+        if depth == limits.nested_sources:
+            most, hint = limits.nested_sources, raising("nested_sources")
+            return f"expected at most {most} nested sources, found more. {hint}"
         for source in sources:
             if not isinstance(source, dict):
                 return f"expected an object as source of a node, found {type(source).__name__}"
@@ -100,7 +103,7 @@ def _from_node(text: str) -> str | None:
     return None
 
 
-_CHECKS: Mapping[str, Callable[[str], str | None]] = {
+_CHECKS: Mapping[str, Callable[[str, Limits], str | None]] = {
     "nn_module_stack": _module_stack,
     "source_fn_stack": _source_stack,
     "custom": _json,

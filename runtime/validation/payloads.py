@@ -10,6 +10,7 @@ from ..archive.payloads import alias_problem
 from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import types
+from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
 from .rules import Findings
 from .signatures import WEIGHTS
 
@@ -17,7 +18,10 @@ _RECORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 
 
 def validate_payloads(
-    tree: types.ExportedProgram, weights: types.PayloadConfig, constants: types.PayloadConfig
+    tree: types.ExportedProgram,
+    weights: types.PayloadConfig,
+    constants: types.PayloadConfig,
+    permissions: Permissions = NO_PERMISSIONS,
 ) -> list[Finding]:
     """Checks the payload configs of a program; needs no torch.
 
@@ -25,6 +29,7 @@ def validate_payloads(
         tree: The program, in which `validate_tree` found nothing.
         weights: Which parameters and persistent buffers lie in which payloads.
         constants: Which constants, non-persistent buffers and custom objects lie in which payloads.
+        permissions: What the caller permits.
 
     Returns:
         What is wrong. Whether payloads are long enough is checked when they are read.
@@ -42,7 +47,7 @@ def validate_payloads(
     for field, config in (("weights", weights), ("constants", constants)):
         for fqn, payload in config.config.items():
             path = f"{field}[{fqn[:80]!r}]"
-            _check_payload(payload, path, findings)
+            _check_payload(payload, path, findings, permissions)
             if payload.alias_of is not None:
                 owner = weights.config.get(payload.alias_of) or config.config.get(payload.alias_of)
                 if (problem := alias_problem(payload, owner)) is not None:
@@ -60,19 +65,23 @@ def validate_payloads(
     return findings.found
 
 
-def _check_payload(payload: types.PayloadMeta, path: str, findings: Findings) -> None:
+def _check_payload(
+    payload: types.PayloadMeta, path: str, findings: Findings, permissions: Permissions
+) -> None:
     if not _RECORD.fullmatch(payload.path_name):
         message = f"expected a plain file name, found {payload.path_name[:80]!r}"
         findings.add("payload-record", f"{path}.path_name", message)
     if payload.absent:
         findings.add("payload-absent", path, "expected the bytes of a tensor, found one saved without them")
     if payload.use_pickle:
-        findings.add("payload-pickled", path, "expected the bytes of a tensor, found a pickled object")
+        if not permissions.allow_pickle:
+            message = "expected the bytes of a tensor, found a pickled object"
+            findings.add("payload-pickled", path, message, ALLOW_PICKLE)
     elif payload.tensor_meta is None:
         findings.add("payload-meta", path, "expected metadata of a tensor, found none")
     else:
         try:
-            tensor_extent(payload.tensor_meta, path)
+            tensor_extent(payload.tensor_meta, path, permissions.limits)
         except DeserializeError as error:
             findings.add("payload-meta", f"{path}.tensor_meta", error.message)
 

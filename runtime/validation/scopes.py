@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from ..generated import types
 from ..names import check_value_name
-from ..operators import HIGHER_ORDER, Target, TargetKind, parse_target, refusal
+from ..operators import HIGHER_ORDER, Target, TargetKind, allowing, parse_target, refusal
+from ..permissions import Permissions
 from .rules import Findings
 from .values import Symbols
 
@@ -26,6 +27,7 @@ class Problem(NamedTuple):
 
     rule: str
     message: str
+    hint: str | None = None
 
 
 class Pending(NamedTuple):
@@ -42,6 +44,7 @@ class ProgramState:
     Attributes:
         findings: What is wrong so far.
         symbols: The program's symbols.
+        permissions: What the caller permits.
         argument_names: Names of arguments that were checked; the empty one stands for a positional argument.
         metadata: Entries of nodes' metadata in which nothing was found.
         custom_objects: Names of custom objects that are no value of a graph, so constants of the archive.
@@ -50,9 +53,10 @@ class ProgramState:
         own: Whether a field of our own was met.
     """
 
-    def __init__(self, findings: Findings, symbols: Symbols) -> None:
+    def __init__(self, findings: Findings, symbols: Symbols, permissions: Permissions) -> None:
         self.findings = findings
         self.symbols = symbols
+        self.permissions = permissions
         self.argument_names: set[str] = {""}
         self.custom_objects: set[str] = set()
         self.metadata: set[tuple[str, str]] = set()
@@ -65,15 +69,16 @@ class ProgramState:
         known = self._targets.get(text)
         if known is None:
             parsed = parse_target(text)
-            known = self._targets[text] = (parsed, _problem(text, parsed))
+            known = self._targets[text] = (parsed, _problem(text, parsed, self.permissions))
         return known
 
 
-def _problem(text: str, target: Target | None) -> Problem | None:
+def _problem(text: str, target: Target | None, permissions: Permissions) -> Problem | None:
     if target is None:
         return Problem("target", f"expected an operator or a symbolic function, found {text[:80]!r}")
-    if (reason := refusal(target)) is not None:
-        return Problem("denied-operator", f"expected an operator that is permitted, found {text}: {reason}")
+    if (reason := refusal(target, permissions.allow_operators)) is not None:
+        message = f"expected an operator that is permitted, found {text}: {reason}"
+        return Problem("denied-operator", message, allowing(target))
     if target.kind is TargetKind.HIGHER_ORDER and target.name not in HIGHER_ORDER:
         return Problem("target", f"expected a supported higher-order operator, found {target.name[:80]!r}")
     if target.kind is TargetKind.EXTENSION:
@@ -125,11 +130,11 @@ class Scope:
         pieces = (f"[{piece}]" if isinstance(piece, int) else f".{piece}" for piece in self.at)
         return self.path + "".join(pieces)
 
-    def add(self, rule: str, message: str, suffix: str = "") -> None:
+    def add(self, rule: str, message: str, suffix: str = "", hint: str | None = None) -> None:
         """Adds a finding at where we are."""
         if self.node is not None:
             message = f"{message}, in node {self.node.name or '(unnamed)'!r} ({self.node.target[:80]})"
-        self.findings.add(rule, self.place() + suffix, message)
+        self.findings.add(rule, self.place() + suffix, message, hint)
 
     def check_name(
         self, name: str, suffix: str = "", check: Callable[[str], str | None] = check_value_name

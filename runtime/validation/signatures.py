@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..limits import Limits
 from ..names import check_fqn, check_text, check_value_name
 from ..treespecs import TreeSpecNode, parse_treespec
 from .arguments import argument_names
@@ -212,13 +213,14 @@ _RETURNED = frozenset({"user_output", "loss_output"})
 _PASSED = frozenset({"user_input", "constant_input"})
 
 
-def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findings) -> None:
+def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findings, limits: Limits) -> None:
     """Checks the module call graph.
 
     Args:
         module: The graph module.
         scope: Its graph, after it was checked.
         findings: What is wrong is added here.
+        limits: Bounds on tree specs.
     """
     entries = module.module_call_graph
     if not entries or entries[0].fqn != "" or entries[0].signature is None:
@@ -242,8 +244,9 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
         else:
             passed = sum(spec.type in _PASSED for spec in module.signature.input_specs)
             returned = sum(spec.type in _RETURNED for spec in module.signature.output_specs)
-        in_spec = _check_treespec(signature.in_spec, passed, f"{path}.signature.in_spec", findings)
-        _check_treespec(signature.out_spec, returned, f"{path}.signature.out_spec", findings)
+        where = f"{path}.signature"
+        in_spec = _check_treespec(signature.in_spec, passed, f"{where}.in_spec", findings, limits)
+        _check_treespec(signature.out_spec, returned, f"{where}.out_spec", findings, limits)
         if in_spec is not None and not _is_call(in_spec):
             findings.add(
                 "module-calls",
@@ -261,9 +264,11 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
                 findings.add("name", where, f"expected an identifier, found {name[:80]!r}: {problem}")
 
 
-def _check_treespec(text: str, leaves: int, path: str, findings: Findings) -> TreeSpecNode | None:
+def _check_treespec(
+    text: str, leaves: int, path: str, findings: Findings, limits: Limits
+) -> TreeSpecNode | None:
     try:
-        spec = parse_treespec(text)
+        spec = parse_treespec(text, limits)
     except DeserializeError as error:
         findings.add_error("treespec", path, error)
         return None

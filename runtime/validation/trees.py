@@ -9,7 +9,9 @@ from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import types
 from ..guards import check_guard
+from ..limits import Limits, raising
 from ..names import check_identifier
+from ..permissions import NO_PERMISSIONS, Permissions
 from ..trees import check_version
 from .exact import note_problems
 from .graphs import check_graphs
@@ -18,15 +20,13 @@ from .scopes import ProgramState
 from .signatures import check_module_calls, check_signature, constant_names
 from .values import Symbols
 
-#: Longest key of `range_constraints`, in characters.
-MAX_RANGE_NAME = 4096
 
-
-def validate_tree(tree: types.ExportedProgram) -> list[Finding]:
+def validate_tree(tree: types.ExportedProgram, permissions: Permissions = NO_PERMISSIONS) -> list[Finding]:
     """Checks the structure of a program; needs no torch, and runs nothing of the program.
 
     Args:
         tree: The program. Its types are taken to be right, as the codecs guarantee.
+        permissions: What the caller permits it.
 
     Returns:
         What is wrong, in the order of the tree; empty for an honest program.
@@ -43,15 +43,16 @@ found 'os.system', in node 'relu' (os.system) [target]
     findings = Findings()
     _check_versions(tree, findings)
     module = tree.graph_module
-    symbols = Symbols(findings, tree.range_constraints)
-    program = ProgramState(findings, symbols)
+    limits = permissions.limits
+    symbols = Symbols(findings, tree.range_constraints, limits)
+    program = ProgramState(findings, symbols, permissions)
     scope = check_graphs(program, module.graph, "graph_module.graph", constant_names(module.signature))
     check_signature(module.graph, module.signature, findings)
-    check_module_calls(module, scope, findings)
+    check_module_calls(module, scope, findings, limits)
     _check_module_metadata(module, findings)
     if module.custom is not None:
         program.own = True
-        for message in note_problems(module.custom, module.metadata.get("custom")):
+        for message in note_problems(module.custom, module.metadata.get("custom"), limits):
             findings.add("exact", "graph_module.custom", message)
     program.own |= any(
         bounds.min_float is not None or bounds.max_float is not None
@@ -59,10 +60,10 @@ found 'os.system', in node 'relu' (os.system) [target]
     )
     if program.own and tree.writer is None:
         findings.add("writer", "writer", "expected the writer of the program's own fields, found none")
-    _check_ranges(tree, findings)
+    _check_ranges(tree, findings, limits)
     for index, guard in enumerate(tree.guards_code):
         try:
-            check_guard(guard)
+            check_guard(guard, limits)
         except DeserializeError as error:
             findings.add_error("guard", f"guards_code[{index}]", error)
     return findings.found
@@ -79,12 +80,15 @@ def _check_versions(tree: types.ExportedProgram, findings: Findings) -> None:
             findings.add("opset-version", "opset_version", message)
 
 
-def _check_ranges(tree: types.ExportedProgram, findings: Findings) -> None:
+def _check_ranges(tree: types.ExportedProgram, findings: Findings, limits: Limits) -> None:
     for name, bounds in tree.range_constraints.items():
         path = f"range_constraints[{name[:80]!r}]"
         # A derived dimension is declared by its expression as sympy prints it, `2*s0`. It is only compared.
-        if not name.isprintable() or not 0 < len(name) <= MAX_RANGE_NAME:
+        if not name.isprintable() or not name:
             findings.add("range", path, f"expected a symbol or an expression, found {name[:80]!r}")
+        elif len(name) > limits.range_name_length:
+            message = f"expected at most {limits.range_name_length} characters, found {len(name)}"
+            findings.add("range", path, message, raising("range_name_length"))
         lower, upper = _check_fractions(bounds, path, findings)
         if lower is not None and upper is not None and lower > upper:
             findings.add("range", path, f"expected min_val <= max_val, found {lower} > {upper}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import DeserializeError
-from ..expressions import Expression, Integer, parse_expression, sort_of, symbols_in
+from ..expressions import Expression, Integer, count_terms, parse_expression, sort_of, symbols_in
 from ..generated import types
-from ..limits import DEFAULT_LIMITS
+from ..limits import Limits, raising
 from ..names import check_device
 from .rules import Findings
 
@@ -40,8 +40,10 @@ _SORTS = {
 class Symbols:
     """The symbols of one program: each distinct expression is parsed once."""
 
-    def __init__(self, findings: Findings, ranges: Iterable[str]) -> None:
+    def __init__(self, findings: Findings, ranges: Iterable[str], limits: Limits) -> None:
         self._findings = findings
+        self._limits = limits
+        self._terms = 0
         self._declared = frozenset(ranges)
         self._assumptions: dict[str, tuple[tuple[str, bool], ...]] = {}
         self._parsed: dict[str, Expression | DeserializeError] = {}
@@ -80,7 +82,13 @@ class Symbols:
 
     def _parse(self, text: str, path: str) -> Expression | DeserializeError:
         try:
-            expression = parse_expression(text)
+            expression = parse_expression(text, self._limits)
+            self._terms += count_terms(expression)
+            if self._terms > self._limits.program_terms:
+                raise DeserializeError(
+                    f"expected at most {self._limits.program_terms} terms in all expressions, found more",
+                    hint=raising("program_terms"),
+                )
         except DeserializeError as error:
             self._parsed[text] = error
             return error
@@ -113,7 +121,7 @@ def _shown(assumptions: tuple[tuple[str, bool], ...]) -> str:
 
 
 def check_tensor_meta(
-    meta: types.TensorMeta, path: str, findings: Findings, symbols: Symbols | None, rule: str = "tensor-meta"
+    meta: types.TensorMeta, path: str, findings: Findings, symbols: Symbols, limits: Limits
 ) -> None:
     """Checks the description of a tensor.
 
@@ -121,16 +129,14 @@ def check_tensor_meta(
         meta: The description.
         path: Where it is.
         findings: What is wrong is added here.
-        symbols: The program's symbols; None where sizes, strides and offset must be plain numbers.
-        rule: The rule that findings belong to.
+        symbols: The program's symbols.
+        limits: Bounds on the number of dimensions.
     """
+    rule = "tensor-meta"
     sizes, strides = meta.sizes, meta.strides
-    if len(sizes) > DEFAULT_LIMITS.tensor_dimensions:
-        findings.add(
-            rule,
-            f"{path}.sizes",
-            f"expected at most {DEFAULT_LIMITS.tensor_dimensions} dimensions, found {len(sizes)}",
-        )
+    if len(sizes) > limits.tensor_dimensions:
+        message = f"expected at most {limits.tensor_dimensions} dimensions, found {len(sizes)}"
+        findings.add(rule, f"{path}.sizes", message, raising("tensor_dimensions"))
         return
     if len(sizes) != len(strides):
         findings.add(rule, f"{path}.strides", f"expected {len(sizes)} strides, found {len(strides)}")
@@ -143,16 +149,13 @@ def check_tensor_meta(
                 continue
             where = f"{path}.{field}" if numbers is offset else f"{path}.{field}[{index}]"
             if value is None:
-                if symbols is None:
-                    findings.add(rule, where, "expected a number, found an expression")
-                else:
-                    symbols.check(number, where)
-                    value = _hint(number)
-                    if value < 0:
-                        findings.add(
-                            "hint", f"{where}.as_expr.hint", f"expected a number from 0 up, found {value}"
-                        )
-                    large = large or value >= _LARGE
+                symbols.check(number, where)
+                value = _hint(number)
+                if value < 0:
+                    findings.add(
+                        "hint", f"{where}.as_expr.hint", f"expected a number from 0 up, found {value}"
+                    )
+                large = large or value >= _LARGE
             elif value < 0:
                 findings.add(rule, where, f"expected a number from 0 up, found {value}")
             else:

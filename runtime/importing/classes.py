@@ -1,0 +1,30 @@
+"""Classes that a file names: found among those that are here already, never imported for it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def find_class(module: str, qualified_name: str, known: tuple[type, ...] = ()) -> type | None:
+    """The class of a name, or None where it is neither handed in nor imported.
+
+    Args:
+        module: The module that defines it.
+        qualified_name: Its name there, with dots for classes in classes.
+        known: Classes that the caller has handed in, which may come from anywhere.
+
+    Example:
+        >>> find_class("torch", "Tensor")
+        <class 'torch.Tensor'>
+        >>> find_class("this", "s") is None and "this" not in sys.modules
+        True
+    """
+    for kind in known:
+        if (kind.__module__, kind.__qualname__) == (module, qualified_name):
+            return kind
+    found: Any = sys.modules.get(module)
+    for name in qualified_name.split("."):
+        # The namespace itself rather than getattr: a module may import what it is asked for.
+        found = vars(found).get(name) if hasattr(found, "__dict__") else None
+    return found if isinstance(found, type) else None

@@ -1,0 +1,73 @@
+"""What a caller permits a file beyond the default, which is nothing: one object for all of loading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .limits import DEFAULT_LIMITS, Limits
+
+_PACKET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """What a file may do because its reader trusts its author; made by `permit`.
+
+    Attributes:
+        allow_pickle: Open what is pickled, though that can run any code.
+        allow_operators: Operators that are refused otherwise, as `namespace.name`.
+        types: Classes that the file may name, although nothing here imported or registered them otherwise.
+        limits: What the file may cost.
+    """
+
+    allow_pickle: bool = False
+    allow_operators: frozenset[str] = frozenset()
+    types: tuple[type, ...] = ()
+    limits: Limits = DEFAULT_LIMITS
+
+
+#: The hint for whoever meets a pickle in a file of their own.
+ALLOW_PICKLE = "Pass allow_pickle=True if you trust the author of the file: opening a pickle can run any code"
+
+#: What a file may do that nobody vouches for.
+NO_PERMISSIONS = Permissions()
+
+
+def permit(
+    *,
+    allow_pickle: bool = False,
+    allow_operators: Iterable[str] = (),
+    types: Iterable[type] = (),
+    limits: Limits = DEFAULT_LIMITS,
+) -> Permissions:
+    """What a caller permits, from the arguments of `load`.
+
+    Raises:
+        TypeError: An argument has the wrong type, or names no operator.
+
+    Example:
+        >>> permit(allow_operators=["aten.from_file"]).allow_operators
+        frozenset({'aten.from_file'})
+        >>> permit(allow_operators=["from_file"])
+        Traceback (most recent call last):
+        ...
+        TypeError: expected operators as namespace.name, such as 'aten.from_file', found 'from_file'
+    """
+    if not isinstance(allow_pickle, bool):
+        raise TypeError(f"expected allow_pickle as True or False, found {allow_pickle!r:.80}")
+    if not isinstance(limits, Limits):
+        raise TypeError(f"expected limits as pt2wire.Limits, found {type(limits).__name__}")
+    if isinstance(allow_operators, str):
+        raise TypeError(f"expected allow_operators as a list of operators, found {allow_operators!r:.80}")
+    operators, classes = list(allow_operators), list(types)
+    for name in operators:
+        if not (isinstance(name, str) and _PACKET.fullmatch(name)):
+            raise TypeError(
+                f"expected operators as namespace.name, such as 'aten.from_file', found {name!r:.80}"
+            )
+    for kind in classes:
+        if not isinstance(kind, type):
+            raise TypeError(f"expected types as a list of classes, found {kind!r:.80} in it")
+    return Permissions(allow_pickle, frozenset(operators), tuple(classes), limits)

@@ -34,6 +34,7 @@ _EDGES: dict[Primitive, list[Any]] = {
         "x" * 128,
         "x" * 20000,
     ],
+    Primitive.BINARY: [b"", b"x", bytes(range(256)), b"\xff" * 127, b"\0" * 128],
 }
 _LENGTHS = (0, 1, 14, 15, 300)  # TCompact writes a list's length apart from 15 on
 

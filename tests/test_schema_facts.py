@@ -37,6 +37,7 @@ def test_versions_are_those_of_the_facts(then: Schema) -> None:
 def test_every_type_of_the_facts_is_there_and_no_other_but_ours(then: Schema) -> None:
     assert [t.name for t in then.types.values() if not t.own] == list(FACTS["types"])
     assert [t.name for t in then.types.values() if t.since_revision == 1] == [
+        "ExtraScalarType",
         "Value",
         "EnumMember",
         "ValueItem",
@@ -81,6 +82,11 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
     assert own == {
         "TensorMeta.conj": (1000, "optional bool"),
         "TensorMeta.neg": (1001, "optional bool"),
+        "TensorMeta.inner": (1002, "optional map<string, TensorMeta>"),
+        "TensorMeta.coalesced": (1003, "optional bool"),
+        "TensorMeta.subclass": (1004, "optional string"),
+        "TensorMeta.context": (1005, "optional Value"),
+        "TensorMeta.extra_dtype": (1006, "optional ExtraScalarType"),
         "Node.exact_inputs": (1000, "optional list<NamedValue>"),
         "Node.custom": (1001, "optional Value"),
         "Node.subgraphs": (1002, "optional list<GraphArgument>"),
@@ -100,6 +106,7 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
         "ExportedProgram.writer": (1000, "optional Writer"),
         "ExportedProgram.beyond": (1001, "optional list<string>"),
         "PayloadMeta.alias_of": (1000, "optional string"),
+        "PayloadMeta.inner": (1001, "optional map<string, PayloadMeta>"),
         "PayloadMeta.absent": (1002, "optional bool"),
     }
 

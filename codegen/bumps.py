@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .changes import Member, additions, compare, members, number
 from .faults import Level
 from .incompatible import breaks
-from .model import Position, Schema, TypeDef, Version
+from .model import Kind, Position, Schema, TypeDef, Version
 from .rules import BreakingRule, Report
 
 
@@ -53,6 +53,39 @@ def _version_lowered(before: Schema, after: Schema) -> Iterator[Report]:
         yield Report(_place(after, "version"), message, "Versions only rise; set it back")
 
 
+def _version_skips(before: Schema, after: Schema) -> Iterator[Report]:
+    """PyTorch may go on by several versions between two of its releases; then the log has them all."""
+    told = {line.version for line in after.log} | {
+        item.since for _, item in additions(compare(before, after)) if item.since is not None
+    }
+    skipped = next(
+        (version for version in _between(before.version, after.version) if version not in told), None
+    )
+    if skipped is not None:
+        message = f"`version` was {before.version} and is {after.version}, and nothing tells of {skipped}"
+        hint = f'Set it to "{skipped}", or, where PyTorch had such a version, add its line to `log`'
+        yield Report(_place(after, "version"), message, hint)
+
+
+def _between(before: Version, after: Version) -> Iterator[Version]:
+    """The versions that lie between two, of which each major one begins with minor 0."""
+    major, minor = before.major, before.minor + 1
+    while major < after.major:
+        major, minor = major + 1, 0
+        if (major, minor) != (after.major, after.minor):
+            yield Version(major, minor)
+    yield from (
+        Version(major, number) for number in range(max(minor, 1), after.minor) if major == after.major
+    )
+
+
+def _oldest_lowered(before: Schema, after: Schema) -> Iterator[Report]:
+    if after.oldest_version < before.oldest_version:
+        message = f"`oldest_version` was {before.oldest_version} and is {after.oldest_version}"
+        hint = "Nothing shows that files of the versions between can be read; set it back"
+        yield Report(_place(after, "oldest_version"), message, hint)
+
+
 def _oldest_raised(before: Schema, after: Schema) -> Iterator[Report]:
     if after.oldest_version > before.oldest_version and after.version.major == before.version.major:
         message = f"`oldest_version` was {before.oldest_version} and is {after.oldest_version}"
@@ -80,6 +113,15 @@ def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
     if after.revision > before.revision and not changed:
         message = f"`revision` was {before.revision} and is {after.revision}, but nothing of ours changed"
         yield Report(_place(after, "revision"), message, f"Set it back to {before.revision}")
+
+
+def _revision_skips(before: Schema, after: Schema) -> Iterator[Report]:
+    told = {item.since_revision for _, item in additions(compare(before, after))}
+    least = before.revision + 1
+    skipped = next((number for number in range(least, after.revision) if number not in told), None)
+    if skipped is not None:
+        message = f"`revision` was {before.revision} and is {after.revision}, but nothing came with {skipped}"
+        yield Report(_place(after, "revision"), message, f"Set it to {skipped}: revisions count one by one")
 
 
 def _revision_lowered(before: Schema, after: Schema) -> Iterator[Report]:
@@ -132,15 +174,22 @@ def _date(item: TypeDef | Member) -> tuple[Version | None, int | None]:
 
 def _unreserved(before: Schema, after: Schema) -> Iterator[Report]:
     for pair in compare(before, after).pairs:
-        taken = {number(member) for member in members(pair.after)} | set(pair.after.reserved_ids)
-        for member in pair.removed:
-            missing = [f"ids: [{number(member)}]"] if number(member) not in taken else []
-            missing += [f"names: [{member.name}]"] if member.name not in pair.after.reserved_names else []
+        ids = {number(member) for member in members(pair.after)} | set(pair.after.reserved_ids)
+        names = {member.name for member in members(pair.after)} | set(pair.after.reserved_names)
+        # Within a major version, a new id or name is undone, not reserved.
+        moved = (*pair.kept, *pair.renamed) if after.version.major > before.version.major else ()
+        for member in (*pair.removed, *(one.before for one in moved)):
+            word = "value" if pair.after.kind is Kind.ENUM else "id"
+            lost = {
+                f"{word} {number(member)}": f"ids: [{number(member)}]" if number(member) not in ids else "",
+                "name": f"names: [{member.name}]" if member.name not in names else "",
+            }
+            missing = {what: entry for what, entry in lost.items() if entry}
             if missing:
-                message = f"`{pair.after.name}.{member.name}` has gone and is not reserved"
-                hint = (
-                    f"Add `reserved: {{{', '.join(missing)}}}`, so that it cannot come back as something else"
-                )
+                what = "" if member in pair.removed else f"the {' and the '.join(missing)} of "
+                message = f"{what}`{pair.after.name}.{member.name}` has gone and is not reserved"
+                entries = ", ".join(missing.values())
+                hint = f"Add `reserved: {{{entries}}}`, so that it cannot come back as something else"
                 yield Report(pair.after.position, message, hint)
 
 
@@ -190,6 +239,20 @@ RULES = (
         _version_lowered,
     ),
     BreakingRule(
+        "version-skips",
+        Level.STYLE,
+        "versions count one by one, or the log tells which ones PyTorch has skipped",
+        '`version: "8.20"` became "8.27", and the log has no line for "8.21"',
+        _version_skips,
+    ),
+    BreakingRule(
+        "oldest-lowered",
+        Level.WIRE,
+        "what is said to be read has been read by some release",
+        '`oldest_version: "8.2"` became "8.1"',
+        _oldest_lowered,
+    ),
+    BreakingRule(
         "oldest-raised",
         Level.WIRE,
         "files that could be read still can",
@@ -216,6 +279,13 @@ RULES = (
         "no file is taken for newer than it is",
         "`revision: 1` became 2, and nothing of ours changed",
         _revision_idle,
+    ),
+    BreakingRule(
+        "revision-skips",
+        Level.STYLE,
+        "revisions count one by one",
+        "`revision: 1` became 9, and nothing has `since_revision: 2`",
+        _revision_skips,
     ),
     BreakingRule(
         "revision-lowered",

@@ -64,6 +64,8 @@ class Changes:
     `place` is where the types of the schema after begin: what has gone has no place of its own.
     """
 
+    before: Schema
+    after: Schema
     place: Position
     pairs: tuple[TypePair, ...]
     renamed: tuple[tuple[TypeDef, TypeDef], ...]
@@ -74,6 +76,10 @@ class Changes:
         """A type of the schema before, in the names of the one after."""
         names = {before.name: after.name for before, after in self.renamed}
         return _spelled(ref, names)
+
+    def same_default(self, old: Field, new: Field) -> bool:
+        """Whether a reader who sees the default sees the same: of an enum the number, whatever its name."""
+        return _default(self.before, old) == _default(self.after, new)
 
 
 def compare(before: Schema, after: Schema) -> Changes:
@@ -94,12 +100,23 @@ def compare(before: Schema, after: Schema) -> Changes:
     kept = [(before.types[name], after.types[name]) for name in after.types if name in before.types]
     names = {old.name: new.name for old, new in renamed}
     return Changes(
+        before,
+        after,
         place=after.places["types"],
         pairs=tuple(_pair(old, new, names) for old, new in (*kept, *renamed)),
         renamed=tuple(renamed),
         removed=tuple(definition for definition in gone if id(definition) not in matched),
         added=tuple(definition for definition in come if id(definition) not in matched),
     )
+
+
+def _default(schema: Schema, field: Field) -> str | None:
+    if field.default is None:
+        return None
+    value = field.default.value
+    if isinstance(field.type, NamedType):
+        return next((str(v.value) for v in schema.types[field.type.name].values if v.name == value), None)
+    return repr(value)  # -0.0 is not 0.0
 
 
 def _shape(definition: TypeDef) -> tuple[object, ...]:

@@ -2,7 +2,8 @@
 
 Files of the version before must mean the same to what is generated afterwards, and old readers must be able
 to skip what is new (a field) or refuse it by name (a union's member, an enum's value). A new major version
-may break that, as readers refuse files of another one: then these rules find nothing.
+may break that, as readers refuse files of another one: then these rules find nothing, but for numbers and
+names that come back.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ def breaks(before: Schema, after: Schema, *, own: bool) -> int:
     return sum(found.own is own for find in _FINDERS for found in find(changes))
 
 
-def _judged(find: _Finder, before: Schema, after: Schema) -> Iterator[Report]:
-    if after.version.major > before.version.major:
+def _judged(find: _Finder, excused: bool, before: Schema, after: Schema) -> Iterator[Report]:
+    """`excused` tells whether a new major version may do it."""
+    if excused and after.version.major > before.version.major:
         return
     for found in find(compare(before, after)):
-        if found.own:
+        if not excused:
+            hint = "Undo it and take a free one: no major version makes numbers and names mean something else"
+        elif found.own:
             hint = "Undo it: what we added once stays as it is; add something new beside it"
         else:
             hint = f'Undo it, or, where PyTorch did it, raise `version` to "{before.version.major + 1}.0"'
@@ -131,7 +135,7 @@ def _types_changed(changes: Changes) -> Iterator[_Break]:
 def _required_added(changes: Changes) -> Iterator[_Break]:
     for pair in _same_kind(changes):
         for member in pair.added if pair.after.kind is Kind.STRUCT else ():
-            if isinstance(member, Field) and member.default is None:
+            if isinstance(member, Field) and member.default is None and not member.optional:
                 message = f"`{pair.after.name}.{member.name}` is new and has no default: older files lack it"
                 yield _Break(member.position, message, _own(pair.after, member))
 
@@ -139,7 +143,7 @@ def _required_added(changes: Changes) -> Iterator[_Break]:
 def _made_required(changes: Changes) -> Iterator[_Break]:
     for old, new, kept in _kept_fields(changes):
         unset = old.optional and not new.optional
-        if unset or (old.default is not None and new.default is None):
+        if unset or (old.default is not None and new.default is None and not new.optional):
             was = "`optional`" if unset else "with a default"
             message = f"`{kept.name}` was {was} and no longer is: older files may lack it"
             yield _Break(new.position, message, kept.own)
@@ -148,17 +152,32 @@ def _made_required(changes: Changes) -> Iterator[_Break]:
 def _made_optional(changes: Changes) -> Iterator[_Break]:
     for old, new, kept in _kept_fields(changes):
         unset = new.optional and not old.optional
-        if unset or (new.default is not None and old.default is None):
+        if unset or (new.default is not None and old.default is None and not new.optional):
             what = "is `optional` now" if unset else "has a default now"
             message = f"`{kept.name}` {what}: older readers fail on files that lack it"
             yield _Break(new.position, message, kept.own)
+
+
+def _arguments_added(changes: Changes) -> Iterator[_Break]:
+    """Readers take an optional field that a file lacks for unset; those who make objects have to name it."""
+    for pair in _same_kind(changes):
+        for member in pair.added if pair.after.kind is Kind.STRUCT else ():
+            if isinstance(member, Field) and member.optional and member.default is None:
+                message = f"`{pair.after.name}.{member.name}` is new and has to be given: it has no default"
+                yield _Break(member.position, message, _own(pair.after, member))
+    for old, new, kept in _kept_fields(changes):
+        if old.optional and new.optional and old.default is not None and new.default is None:
+            yield _Break(
+                new.position, f"`{kept.name}` has to be given now: it has lost its default", kept.own
+            )
 
 
 def _defaults_changed(changes: Changes) -> Iterator[_Break]:
     for old, new, kept in _kept_fields(changes):
         if old.default is None or new.default is None or old.optional or new.optional:
             continue
-        if str(old.type) == str(new.type) and old.default != new.default:
+        same_type = changes.spelled_before(old.type) == str(new.type)
+        if same_type and not changes.same_default(old, new):
             message = f"the default of `{kept.name}` was {_shown(old)} and is {_shown(new)}"
             yield _Break(new.position, message, kept.own)
 
@@ -212,14 +231,21 @@ def _moved(name: str, own: bool) -> str:
 
 
 def _orders_changed(changes: Changes) -> Iterator[_Break]:
+    """Of structs alone: unions are made by the name of a member."""
     for pair in _same_kind(changes):
-        if pair.after.kind is Kind.ENUM:
+        if pair.after.kind is not Kind.STRUCT:
             continue
-        old = [member.name for member in pair.before.fields]
-        kept = [member.after for member in pair.kept if isinstance(member.after, Field)]
-        places = [old.index(field.name) for field in kept]
-        for field, place, following in zip(kept[1:], places[1:], places, strict=False):
-            if place < following:
+        renamed = {moved.before.name: moved.after.name for moved in pair.renamed}
+        old = [renamed.get(field.name, field.name) for field in pair.before.positional]
+        new = pair.after.positional
+        known = [field for field in new if field.name in old]
+        for place, field in enumerate(new):
+            following = next((other for other in new[place:] if other.name in old), field)
+            if following is not field and field.name not in old:
+                message = f"`{pair.after.name}.{field.name}` is new and stands before `{following.name}`"
+                yield _Break(field.position, message, _own(pair.after, field))
+        for field, before in zip(known[1:], known, strict=False):
+            if old.index(field.name) < old.index(before.name):
                 message = f"`{pair.after.name}.{field.name}` moved behind fields that it stood before"
                 yield _Break(field.position, message, pair.before.own)
                 break
@@ -345,6 +371,13 @@ _TABLE: tuple[tuple[str, Level, str, str, _Finder], ...] = (
         _made_optional,
     ),
     (
+        "argument-added",
+        Level.SOURCE,
+        "code that makes the struct goes on to do so",
+        "a new field of type `optional i64` without `default`",
+        _arguments_added,
+    ),
+    (
         "default-changed",
         Level.WIRE,
         "a file that lacks a field means the same to all readers",
@@ -397,13 +430,15 @@ _TABLE: tuple[tuple[str, Level, str, str, _Finder], ...] = (
         "order-changed",
         Level.SOURCE,
         "positional arguments of constructors, and the order of JSON keys, stay",
-        "`index` of `Device` stands before `type`",
+        "`index` of `Device` stands before `type`, or a new field between the two",
         _orders_changed,
     ),
 )
+#: What not even a new major version may do.
+_NEVER = {"id-reused", "reserved-dropped"}
 _FINDERS = tuple(row[-1] for row in _TABLE)
 
 RULES = tuple(
-    BreakingRule(id_, level, purpose, example, partial(_judged, find))
+    BreakingRule(id_, level, purpose, example, partial(_judged, find, id_ not in _NEVER))
     for id_, level, purpose, example, find in _TABLE
 )

@@ -165,6 +165,11 @@ class TypeDef:
         """Whether the type is pt2wire's addition rather than PyTorch's."""
         return self.since_revision is not None
 
+    @property
+    def positional(self) -> tuple[Field, ...]:
+        """The fields that constructors take by place. In types of PyTorch's, ours go by name."""
+        return tuple(field for field in self.fields if self.own or not field.own)
+
 
 @dataclass(frozen=True, slots=True)
 class Release:

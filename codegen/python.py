@@ -87,6 +87,10 @@ def annotation(type_: TypeRef) -> str:
             return f"dict[str, {annotation(value)}]"
 
 
+def _annotation(field: Field) -> str:
+    return annotation(field.type) + (" | None" if field.optional else "")
+
+
 def default_text(field: Field) -> str | None:
     """The default as an expression for a class body; None for a field that must be given."""
     if field.default is None:
@@ -114,7 +118,6 @@ class PyField:
     slot: str
     id: int
     annotation: str
-    declaration: str
     constructor: str
     doc: str
     required: bool
@@ -140,6 +143,7 @@ class PyType:
     kind: str
     doc: str
     fields: tuple[PyField, ...]
+    declarations: tuple[str, ...]
     slots: tuple[str, ...]
     values: tuple[EnumValue, ...]
     torch_names: tuple[tuple[str, str], ...]
@@ -179,6 +183,7 @@ def view(definition: TypeDef, code: Code) -> PyType:
         kind=definition.kind.value,
         doc=_class_doc(definition),
         fields=fields,
+        declarations=_declarations(definition),
         slots=tuple(sorted(field.slot for field in fields)),
         values=definition.values,
         torch_names=tuple((value.name, value.torch) for value in definition.values if value.torch),
@@ -189,6 +194,18 @@ def view(definition: TypeDef, code: Code) -> PyType:
         prefills=(*prefills, *([f"_made_{definition.name}.append(o)"] if collected else [])),
         finishing=tuple(line for field in fields for line in field.finishing),
     )
+
+
+def _declarations(definition: TypeDef) -> tuple[str, ...]:
+    """The fields of a dataclass: those that constructors take by place, then those that go by name."""
+    named = tuple(field for field in definition.fields if field not in definition.positional)
+    lines = [_declaration(field) for field in definition.positional]
+    return (*lines, *(["_: KW_ONLY"] if named else []), *map(_declaration, named))
+
+
+def _declaration(field: Field) -> str:
+    default = default_text(field)
+    return f"{field.name}: {_annotation(field)}" + (f" = {default}" if default is not None else "")
 
 
 def _room(definition: TypeDef, code: Code) -> dict[str, str]:
@@ -205,10 +222,8 @@ def _room(definition: TypeDef, code: Code) -> dict[str, str]:
 
 
 def _field(field: Field, position: int, union: bool, code: Code) -> PyField:
-    spelled = annotation(field.type) + (" | None" if field.optional else "")
-    default = default_text(field)
     slot = f"_{field.name}" if union else field.name
-    required = default is None and not union
+    required = field.default is None and not union
     own = field.own and field.optional
     flags = {"optional": field.optional, "required": required, "own": own}
     spec = [f'"{field.name}"', str(field.id), code.described(field.type)]
@@ -219,8 +234,7 @@ def _field(field: Field, position: int, union: bool, code: Code) -> PyField:
         name=field.name,
         slot=slot,
         id=field.id,
-        annotation=spelled,
-        declaration=f"{field.name}: {spelled}" + (f" = {default}" if default is not None else ""),
+        annotation=_annotation(field),
         constructor=f"of_{short_name(field.name)}",
         doc=docstring(field.doc, indent=8),
         required=required,

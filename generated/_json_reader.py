@@ -58,6 +58,8 @@ class _Reader:
                 self.path.field(name)
                 values[name] = self._field(field, plain[name], depth)
                 self.path.pop()
+            elif field.required and field.optional:
+                values[name] = None
             elif field.required:
                 _fail(f"expected the key {name!r} of {cls.__name__}, found none")
         return cls(**values)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
 from typing import ClassVar
 
@@ -271,6 +271,7 @@ class TensorMeta(Struct):
     strides: list[SymInt]
     storage_offset: SymInt
     layout: Layout
+    _: KW_ONLY
     conj: bool | None = None
     neg: bool | None = None
     inner: dict[str, TensorMeta] | None = None
@@ -493,6 +494,7 @@ class Node(Struct):
     metadata: dict[str, str]
     is_hop_single_tensor_return: bool | None = None
     name: str | None = None
+    _: KW_ONLY
     exact_inputs: list[NamedValue] | None = None
     custom: Value | None = None
     subgraphs: list[GraphArgument] | None = None
@@ -559,6 +561,7 @@ class Graph(Struct):
     is_single_tensor_return: bool = False
     custom_obj_values: dict[str, CustomObjArgument] = field(default_factory=dict)
     sym_float_values: dict[str, SymFloat] = field(default_factory=dict)
+    _: KW_ONLY
     placeholder_metadata: dict[str, Notes] | None = None
     output_metadata: dict[str, Notes] | None = None
     exact_output: Value | None = None
@@ -913,6 +916,7 @@ class RangeConstraint(Struct):
 
     min_val: int | None
     max_val: int | None
+    _: KW_ONLY
     min_float: float | None = None
     max_float: float | None = None
 
@@ -1041,6 +1045,7 @@ class GraphModule(Struct):
     module_call_graph: list[ModuleCallEntry]
     metadata: dict[str, str] = field(default_factory=dict)
     treespec_namedtuple_fields: dict[str, NamedTupleDef] = field(default_factory=dict)
+    _: KW_ONLY
     custom: Value | None = None
 
 
@@ -1125,6 +1130,7 @@ class ExportedProgram(Struct):
     verifiers: list[str] = field(default_factory=list)
     torch_version: str = "<=2.4"
     guards_code: list[str] = field(default_factory=list)
+    _: KW_ONLY
     writer: Writer | None = None
     beyond: list[str] | None = None
 
@@ -1164,6 +1170,7 @@ class PayloadMeta(Struct):
     is_param: bool
     use_pickle: bool
     tensor_meta: TensorMeta | None
+    _: KW_ONLY
     alias_of: str | None = None
     inner: dict[str, PayloadMeta] | None = None
     absent: bool | None = None

@@ -184,7 +184,7 @@ def test_the_command_compares_with_a_git_revision(
     path = repository / "schema.yaml"
     code, out, err = run(capsys, "--schema", str(path), "--against", revision)
     assert (code, err) == (1, "")
-    assert f"{path}:23:3: field `Thing.flag` (id 40) was removed. Undo it, or, where" in out
+    assert f"{path}:24:3: field `Thing.flag` (id 40) was removed. Undo it, or, where" in out
     assert out.count("\n") == 3
     assert {line.rpartition("[")[2] for line in out.splitlines()} == {
         "field-removed]",

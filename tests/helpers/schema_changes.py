@@ -14,6 +14,7 @@ Kind:
   values:
     ZERO: {value: 0, torch: zero, bits: 8, doc: Z.}
     ONE: {value: 1, c10: One, doc: O.}
+    SIX: {value: 6, doc: S.}
 Choice:
   kind: union
   since: "8.2"
@@ -31,6 +32,8 @@ Thing:
     kind: {id: 20, type: Kind, doc: K.}
     choices: {id: 30, type: list<Choice>, doc: C.}
     flag: {id: 40, type: bool, default: false, doc: F.}
+    zero: {id: 80, type: double, default: 0.0, doc: Z.}
+    shade: {id: 90, type: Kind, default: SIX, doc: S.}
     note: {id: 50, type: optional string, default: null, doc: N.}
     mine: {id: 1000, type: optional i64, since_revision: 1, default: null, doc: M.}
 Own:
@@ -66,6 +69,8 @@ THING = "  Thing:\n"
 FLAG = "      flag: {id: 40, type: bool, default: false, doc: F.}\n"
 NOTE = "note: {id: 50, type: optional string, default: null, doc: N.}\n"
 NEW = 'new: {id: 60, type: optional i64, since: "8.21", default: null, doc: N.}\n'
+AS_INT = "      as_int: {id: 10, type: i64, doc: I.}\n"
+AS_TEXT = "      as_text: {id: 20, type: string, doc: T.}\n"
 NEW_OWN = "new: {id: 1001, type: optional i64, since_revision: 2, default: null, doc: N.}\n"
 
 
@@ -131,20 +136,26 @@ PAIRS = [
     ),
     Pair(
         "id-reused",
-        {NOTE: f"{MARK}remark: {{id: 50, type: optional i64, default: null, doc: R.}}\n"},
+        MAJOR | {NOTE: f"{MARK}remark: {{id: 50, type: optional i64, default: null, doc: R.}}\n"},
         {NOTE: NOTE + '      remark: {id: 60, type: optional i64, since: "8.21", default: null, doc: R.}\n'},
         "`Thing.remark` takes the id 50 of `note`",
     ),
     Pair(
         "id-reused",
         {"as_int: {id: 10": f"{MARK}as_int: {{id: 20", "as_text: {id: 20": "as_text: {id: 30"},
-        MAJOR | {"as_int: {id: 10": "as_int: {id: 20", "as_text: {id: 20": "as_text: {id: 30"},
+        MAJOR | {"as_int: {id: 10": "as_int: {id: 40", "as_text: {id: 20": "as_text: {id: 30"},
         "`Choice.as_int` takes the id 20 of `as_text`",
     ),
     Pair(
         "reserved-dropped",
         {"ids: [70]": "ids: []", NOTE: NOTE + f"      {MARK}" + NEW.replace("60", "70")},
         {NOTE: NOTE + "      " + NEW},
+        "`70` is no longer reserved in `Thing`",
+    ),
+    Pair(
+        "reserved-dropped",
+        MAJOR | {"ids: [70]": "ids: []", NOTE: NOTE + f"      {MARK}" + NEW.replace("60", "70")},
+        MAJOR | {"ids: [70]": "ids: [70, 71]"},
         "`70` is no longer reserved in `Thing`",
     ),
     Pair(
@@ -199,10 +210,52 @@ PAIRS = [
         "`Own.y` has a default now",
     ),
     Pair(
+        "argument-added",
+        {FLAG: f'      {MARK}new: {{id: 60, type: optional i64, since: "8.21", doc: N.}}\n' + FLAG},
+        added(NEW),
+        "`Thing.new` is new and has to be given",
+    ),
+    Pair(
+        "argument-added",
+        {
+            f"      {NOTE}": "",
+            FLAG: f"      {MARK}note: {{id: 50, type: optional string, doc: N.}}\n" + FLAG,
+        },
+        {NOTE: NOTE.replace("doc: N.", "doc: Another.")},
+        "`Thing.note` has to be given now: it has lost its default",
+    ),
+    Pair(
         "default-changed",
         {"flag: {id: 40, type: bool, default: false": f"{MARK}flag: {{id: 40, type: bool, default: true"},
         MAJOR | {"default: false": "default: true"},
         "the default of `Thing.flag` was false and is true",
+    ),
+    Pair(
+        "default-changed",
+        {"zero: {id: 80, type: double, default: 0.0": f"{MARK}zero: {{id: 80, type: double, default: -0.0"},
+        {"default: 0.0": "default: 0"},
+        "the default of `Thing.zero` was `0.0` and is `-0.0`",
+    ),
+    Pair(
+        "default-changed",
+        {"shade: {id: 90, type: Kind, default: SIX": f"{MARK}shade: {{id: 90, type: Kind, default: ZERO"},
+        # What names the value may be renamed: the number that it stands for is the same.
+        {"SIX: {value: 6": "SEI: {value: 6", "default: SIX": "default: SEI"},
+        "the default of `Thing.shade` was `SIX` and is `ZERO`",
+    ),
+    Pair(
+        "default-changed",
+        {
+            "default: SIX": "default: UNO",
+            "shade: {id: 90": f"{MARK}shade: {{id: 90",
+            "ZERO: {value: 0": "UNO: {value: 0",
+        },
+        {
+            "  Kind:": "  Sort:",
+            "type: Kind, doc": "type: Sort, doc",
+            "type: Kind, default": "type: Sort, default",
+        },
+        "the default of `Thing.shade` was `SIX` and is `UNO`",
     ),
     Pair(
         "mapping-changed",
@@ -270,7 +323,31 @@ PAIRS = [
     Pair(
         "order-changed",
         {FLAG: "", NOTE: NOTE + f"      {MARK}" + FLAG.strip() + "\n"},
-        added(NEW, FLAG.lstrip()),
+        added(NEW),
+        "`Thing.flag` moved behind fields that it stood before",
+    ),
+    Pair(
+        "order-changed",
+        {FLAG: FLAG + f"      {MARK}{NEW}"},
+        # Our own go by name, so PyTorch's may grow before them.
+        added(NEW),
+        "`Thing.new` is new and stands before `zero`",
+    ),
+    Pair(
+        "order-changed",
+        {
+            OWN: OWN.replace(
+                "      y:", f"      {MARK}new: {{id: 20, type: i64, default: 0, doc: N.}}\n      y:"
+            )
+        },
+        {OWN: OWN + "      new: {id: 20, type: i64, default: 0, doc: N.}\n"},
+        "`Own.new` is new and stands before `y`",
+    ),
+    Pair(
+        "order-changed",
+        {"x: {id: 10": "z: {id: 10", FLAG: "", NOTE: NOTE + f"      {MARK}" + FLAG.strip() + "\n"},
+        # Members of a union have no order to rely on, whatever they are called.
+        {AS_INT: "", AS_TEXT: AS_TEXT + AS_INT},
         "`Thing.flag` moved behind fields that it stood before",
     ),
     Pair(
@@ -298,10 +375,41 @@ PAIRS = [
         "the major version was 8 and is 9, but no change breaks",
     ),
     Pair(
+        "version-skips",
+        added(NEW)
+        | {'version: "8.20"\n': f'{MARK}version: "8.27"\n', LOG: LOG + LOG.replace("8.20", "8.27")},
+        added(NEW) | {'version: "8.20"\n': 'version: "8.22"\n', LOG: LOG + LOG.replace("8.20", "8.22")},
+        "`version` was 8.20 and is 8.27, and nothing tells of 8.22",
+    ),
+    Pair(
+        "version-skips",
+        MAJOR | {'version: "8.20"\n': f'{MARK}version: "9.2"\n'},
+        MAJOR | {'version: "8.20"\n': 'version: "9.1"\n'},
+        "`version` was 8.20 and is 9.2, and nothing tells of 9.1",
+    ),
+    Pair(
+        "version-skips",
+        MAJOR | {'version: "8.20"\n': f'{MARK}version: "11.0"\n'},
+        MAJOR,
+        "`version` was 8.20 and is 11.0, and nothing tells of 10.0",
+    ),
+    Pair(
+        "version-lowered",
+        {'version: "8.20"\n': f'{MARK}version: "2.25"\n', LOG: LOG.replace("8.20", "2.25")},
+        {},
+        "`version` was 8.20 and is 2.25",
+    ),
+    Pair(
         "version-lowered",
         {'version: "8.20"\n': f'{MARK}version: "8.19"\n', LOG: LOG.replace("8.20", "8.19")},
         {},
         "`version` was 8.20 and is 8.19",
+    ),
+    Pair(
+        "oldest-lowered",
+        {'oldest_version: "8.2"': f'{MARK}oldest_version: "8.1"'},
+        MAJOR,
+        "`oldest_version` was 8.2 and is 8.1",
     ),
     Pair(
         "oldest-raised",
@@ -326,6 +434,15 @@ PAIRS = [
         {"revision: 1\n": f"{MARK}revision: 2\n"},
         REVISION | added(NEW_OWN),
         "`revision` was 1 and is 2, but nothing of ours changed",
+    ),
+    Pair(
+        "revision-skips",
+        added(NEW_OWN) | {"revision: 1\n": f"{MARK}revision: 9\n"},
+        added(
+            NEW_OWN + "      " + NEW_OWN.replace("new", "newer").replace("1001", "1002").replace("2,", "3,")
+        )
+        | {"revision: 1\n": "revision: 3\n"},
+        "`revision` was 1 and is 9, but nothing came with 3",
     ),
     Pair("revision-lowered", {"revision: 1\n": f"{MARK}revision: 0\n"}, {}, "`revision` was 1 and is 0"),
     Pair(
@@ -357,6 +474,18 @@ PAIRS = [
         {FLAG: "", THING: f"  {MARK}Thing:\n"} | MAJOR,
         {FLAG: "", "ids: [70], names: [gone]": "ids: [70, 40], names: [gone, flag]"} | MAJOR,
         "`Thing.flag` has gone and is not reserved",
+    ),
+    Pair(
+        "removed-unreserved",
+        {THING: f"  {MARK}Thing:\n", "flag: {id: 40": "flag: {id: 60"} | MAJOR,
+        {"flag: {id: 40": "flag: {id: 60", "ids: [70]": "ids: [70, 40]"} | MAJOR,
+        "the id 40 of `Thing.flag` has gone and is not reserved",
+    ),
+    Pair(
+        "removed-unreserved",
+        {THING: f"  {MARK}Thing:\n", "flag: {id: 40": "sign: {id: 40"} | MAJOR,
+        {"flag: {id: 40": "sign: {id: 40", "names: [gone]": "names: [gone, flag]"} | MAJOR,
+        "the name of `Thing.flag` has gone and is not reserved",
     ),
     Pair(
         "log-rewritten",

@@ -1,6 +1,6 @@
 """docs/schema.md as data: its blocks, and what stands in them once the schema has changed.
 
-`python -m tests.helpers.schema_page` writes the page anew: places in patches, and what commands print.
+`python -m tests.helpers.schema_page` writes it anew: tables of rules, places in patches, what commands print.
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+from pt2wire.codegen import breaking, lint
 from pt2wire.codegen.outputs import render_all, write_files
 from pt2wire.codegen.resolve import parse_schema
+from pt2wire.codegen.rules import Rule
 
 from .schemas import ROOT
 
@@ -25,6 +29,8 @@ WALK = "## A bump, step by step"
 NAMED = re.compile(r"(?:#|//) (\S+\.(?:yaml|py|cpp))\n")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 _HUNK = re.compile(r"^@@ -\d+,\d+ \+\d+,\d+ @@\n((?:[-+ ].*\n|\n)+)", re.M)
+#: A table of rules: first that of lint, then that of breaking.
+_TABLE = re.compile(r"(^\| rule \| endangers \|.*\n\|[- |]*\n)(?:\|.*\n)+", re.M)
 
 Block = tuple[str, str]
 
@@ -103,8 +109,14 @@ def placed(patch: str, schema: str) -> str:
     return _HUNK.sub(numbered, patch)
 
 
+def _table(groups: Iterator[tuple[Rule, ...]], found: re.Match[str]) -> str:
+    rows = [f"| `{rule.id}` | {rule.level.value} | {rule.purpose} |\n" for rule in next(groups)]
+    return found[1] + "".join(rows)
+
+
 def refreshed(page: str) -> str:
-    """The page with places and prints as they are now."""
+    """The page with rules, places and prints as they are now."""
+    page = _TABLE.sub(partial(_table, iter((lint.RULES, breaking.RULES))), page)
     schema = SHOWN.read_text()
     walk = section(page, WALK)
     with tempfile.TemporaryDirectory() as scratch:

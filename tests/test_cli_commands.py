@@ -16,6 +16,8 @@ from pt2wire.cli import run
 from pt2wire.validation import RULES
 from torch import nn
 
+from .helpers.schema_versions import REVISION, VERSION
+
 COMMAND = str(Path(sys.executable).with_name("pt2wire"))
 
 
@@ -119,7 +121,10 @@ def test_unexpected_error_is_one_line(
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"pt2wire {pt2wire.__version__} (export format 8.20, revision 1)\n"
+    assert (
+        capsys.readouterr().out
+        == f"pt2wire {pt2wire.__version__} (export format {VERSION}, revision {REVISION})\n"
+    )
 
 
 @pytest.mark.parametrize(

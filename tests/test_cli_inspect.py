@@ -17,6 +17,8 @@ from pt2wire.inspecting import show_expression, summarize, summarize_archive
 from rich.console import Console
 from torch import nn
 
+from .helpers.schema_versions import VERSION
+
 
 class Net(nn.Module):
     def __init__(self) -> None:
@@ -63,7 +65,7 @@ def test_json_agrees_with_the_exported_program(model: Path, capsys: pytest.Captu
     assert summary["operators"]["higher_order.cond"] == 1
     assert summary["subgraphs"] == 2
     assert summary["torch_version"] == torch.__version__
-    assert summary["format"] == "8.20"
+    assert summary["format"] == VERSION
     assert {weight["name"]: weight["elements"] for weight in summary["weights"]} == {
         name: tensor.numel() for name, tensor in {**ep.state_dict, **ep.constants}.items()
     }
@@ -111,7 +113,7 @@ def test_shared_payloads_count_once(tmp_path: Path) -> None:
 def test_tables_have_no_frames_when_piped(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["inspect", str(model)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("model: format 8.20, torch ")
+    assert lines[0].startswith(f"model: format {VERSION}, torch ")
     assert "  x      user input      float32" in "\n".join(lines)
     assert any(line.split() == ["1", "higher_order.cond"] for line in lines)
     assert all(line.isprintable() and line.isascii() for line in lines)

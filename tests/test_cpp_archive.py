@@ -23,6 +23,7 @@ from .helpers import cpp
 from .helpers.archives import linear_archive, linear_program, linear_torch_archive, saved, with_records
 from .helpers.families import FAMILIES
 from .helpers.models import MODELS
+from .helpers.schema_versions import MAJOR, OLDER, OLDEST, dotted
 from .test_archive_directory import DAMAGE, HONEST, small_zip, streamed_zip
 
 #: What the C++ reader says about some of the damage of test_archive_directory; all of it must be refused.
@@ -329,11 +330,14 @@ RECORDS: dict[str, tuple[Callable[[], dict[str, bytes | None]], str]] = {
     "other format": (lambda: {"archive_format": b"pt1"}, "archive_format: expected a .pt2 archive"),
     "big-endian": (lambda: {"byteorder": b"big"}, "byteorder: expected little-endian weights"),
     "next major version": (
-        lambda: dict(_major(9, 0)),
-        "the format version is 9.0, this header reads 8.2 to 8.x",
+        lambda: dict(_major(MAJOR + 1, 0)),
+        f"the format version is {MAJOR + 1}.0, this header reads {OLDEST} to {MAJOR}.x",
     ),
-    "old version": (lambda: dict(_major(8, 1)), "the format version is 8.1, this header reads 8.2 to 8.x"),
-    "newer minor version": (lambda: dict(_major(8, 99)), ""),
+    "old version": (
+        lambda: dict(_major(*OLDER)),
+        f"the format version is {dotted(OLDER)}, this header reads {OLDEST} to {MAJOR}.x",
+    ),
+    "newer minor version": (lambda: dict(_major(MAJOR, 99)), ""),
 }
 
 

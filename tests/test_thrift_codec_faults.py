@@ -21,9 +21,9 @@ from pt2wire.generated import (
 
 from .helpers import compact as c
 from .helpers.compact import field, list_, map_, number, string, struct, varint
+from .helpers.schema_versions import NEWER
 
 TYPE = field(10, c.STRING, string("cpu"))
-NEWER = "in format 8.20, revision 1; a newer version may have written it"
 
 
 def deep(levels: int) -> bytes:

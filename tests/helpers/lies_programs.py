@@ -11,6 +11,7 @@ from pt2wire.generated import types
 from pt2wire.guards import check_guard
 
 from .lies import CALLS, GRAPH, SIGNATURE, Tree, lie
+from .schema_versions import MAJOR, OLDER, OLDEST, VERSION, dotted
 
 CODE = "__import__('os').system('true')"
 
@@ -25,14 +26,14 @@ def parser_message(parse: Callable[[str], object], text: str) -> str:
 # Versions and ranges -------------------------------------------------------------------------
 
 
-@lie("schema-version", "schema_version", "expected format 8.2 to 8.20, found 9.0")
+@lie("schema-version", "schema_version", f"expected format {OLDEST} to {VERSION}, found {MAJOR + 1}.0")
 def newer_major_version(tree: Tree) -> None:
-    tree.schema_version = types.SchemaVersion(9, 0)
+    tree.schema_version = types.SchemaVersion(MAJOR + 1, 0)
 
 
-@lie("schema-version", "schema_version", "expected format 8.2 to 8.20, found 8.1")
+@lie("schema-version", "schema_version", f"expected format {OLDEST} to {VERSION}, found {dotted(OLDER)}")
 def older_minor_version(tree: Tree) -> None:
-    tree.schema_version = types.SchemaVersion(8, 1)
+    tree.schema_version = types.SchemaVersion(*OLDER)
 
 
 @lie("opset-version", "opset_version", "expected a namespace and its version, found 'aten': -1")

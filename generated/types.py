@@ -330,6 +330,7 @@ class GraphArgument(Struct):
 
     name: str
     graph: Graph
+    _: KW_ONLY
     node: str | None = None
 
 
@@ -647,6 +648,7 @@ class InputToConstantInputSpec(Struct):
 
     name: str
     value: ConstantValue
+    _: KW_ONLY
     exact_value: Value | None = None
 
 
@@ -953,6 +955,7 @@ class ModuleCallSignature(Struct):
     in_spec: str
     out_spec: str
     forward_arg_names: list[str] | None = None
+    _: KW_ONLY
     exact_in_spec: list[TreeSpecNode] | None = None
     exact_out_spec: list[TreeSpecNode] | None = None
 

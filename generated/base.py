@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 _MAX_REPR_DEPTH = 3
@@ -127,8 +128,8 @@ def _text(value: object, depth: int) -> str:
         case Union():
             return f"{value.__class__.__name__}({value.type}={_text(value.value, depth + 1)})"
         case Struct():
-            fields = (f"{name}={_text(getattr(value, name), depth + 1)}" for name in value.FIELD_IDS)
-            return f"{value.__class__.__name__}({', '.join(fields)})"
+            texts = (f"{name}={_text(held, depth + 1)}" for name, held in _shown_fields(value))
+            return f"{value.__class__.__name__}({', '.join(texts)})"
         case list():
             return f"[{_items((_text(item, depth + 1) for item in value), len(value))}]"
         case dict():
@@ -138,6 +139,14 @@ def _text(value: object, depth: int) -> str:
             return f"{value[:_MAX_REPR_TEXT]!r}..."
         case _:
             return repr(value)
+
+
+def _shown_fields(struct: Any) -> Iterator[tuple[str, Any]]:
+    """A struct's fields, but for additions to PyTorch's types that are unset: they are many."""
+    for field in fields(struct):
+        held = getattr(struct, field.name)
+        if held is not None or not field.kw_only:
+            yield field.name, held
 
 
 def _items(texts: Iterator[str], count: int) -> str:

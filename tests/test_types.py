@@ -279,6 +279,15 @@ def test_copies_and_pickles_are_equal_and_independent(cls: type[Any]) -> None:
     check()
 
 
+def test_the_repr_leaves_out_additions_of_ours_that_are_unset() -> None:
+    node = Node("sin", [], [], {})
+    assert repr(node) == (
+        "Node(target='sin', inputs=[], outputs=[], metadata={}, is_hop_single_tensor_return=None, name=None)"
+    )
+    node.exact_inputs = []
+    assert repr(node).endswith("name=None, exact_inputs=[])")
+
+
 def test_the_repr_of_a_big_tree_is_short() -> None:
     args = [NamedArgument(f"arg{i}", Argument.of_ints(list(range(1000)))) for i in range(100)]
     nodes = [Node("aten.add.Tensor" * 100, args, [], {str(i): "x" * 1000 for i in range(100)})] * 1000

@@ -199,10 +199,11 @@ def _member(
     shape = _shape(field.type, shapes)
     spelling = f"std::optional<{shape.spelling}>" if field.optional else shape.spelling
     required = kind is Kind.STRUCT and _required(field)
+    in_json = kind is Kind.STRUCT and field.default is None
     return _Member(
         doc=field.doc,
         name=safe_name(field.name, taken),
-        info=f"{{{field.id}, {_text(field.name)}, {str(required).lower()}}}",
+        info=f"{{{field.id}, {_text(field.name)}, {_flag(required)}, {_flag(in_json)}}}",
         id=field.id,
         position=position,
         type=spelling,
@@ -217,7 +218,7 @@ def _initializer(field: Field) -> str:
     if value is None or value == () or field.type == PrimitiveType(Primitive.BINARY):
         return "" if field.optional or not isinstance(field.type, PrimitiveType | NamedType) else "{}"
     if isinstance(value, bool):
-        return f" = {str(value).lower()}"
+        return f" = {_flag(value)}"
     if isinstance(value, str):
         return (
             f" = {field.type}::{safe_name(value)}"
@@ -232,6 +233,10 @@ def _initializer(field: Field) -> str:
 def _required(field: Field) -> bool:
     """Whether a document without it is refused. Optional fields may be left out even if Python wants them."""
     return not field.optional and field.default is None
+
+
+def _flag(value: bool) -> str:
+    return str(value).lower()
 
 
 def _text(text: str) -> str:

@@ -72,6 +72,7 @@ Either:
 _PROGRAM = r"""
 #include <cstdio>
 #include "dump.h"
+#include "pt2wire/json.h"
 using namespace pt2wire;
 int main() {
   const std::string bytes("\x18\x01x\x00", 4);
@@ -90,6 +91,19 @@ int main() {
   const bool same = encode_compact(*blob) == data && encode_compact(copy) == data;
   std::printf("%s\n%d", out.c_str(), copy == *blob && same);
   std::printf("%d\n", encode_compact(decode_owned<owned::Blob>(blob.bytes())) == data);
+  const std::string json =
+      R"({"one":"/w==","many":["","AA=="],"named":{"k":"ww=="},"either":{"bytes":"gA=="},"maybe":null})";
+  std::printf("%d", encode_compact(*decode_json<Blob>(Bytes::own(json))) == data);
+  std::printf("%d\n", encode_compact(decode_json_owned<owned::Blob>(Bytes::own(json))) == data);
+  for (const char* text : {"A", "AA", "AAA", "=", "====", "A===", "AA=A", "AA==AA==", "AA-_", "AAA=\\n"}) {
+    try {
+      decode_json<Either>(Bytes::own("{\"bytes\":\"" + std::string(text) + "\"}"));
+      std::printf("not refused: %s\n", text);
+    } catch (const Error& error) {
+      const bool as_expected = error.reason().find("expected bytes in Base64") == 0;
+      if (!as_expected) std::printf("%s\n", error.what());
+    }
+  }
   copy.none.push_back(1);
   std::printf("%d\n", copy == *blob);
 }
@@ -130,7 +144,7 @@ def test_defaults_and_names_of_a_schema_of_its_own(header: Path, compiler: str, 
         *(b"\x1c\x18\1\x80\0", b"\x28\0", b"\0"),
     )
     data = b"".join(parts)
-    assert cpp.run([program], data).decode() == f"{dump}\n24 -1\n1 5\n{blob}\n11\n0\n"
+    assert cpp.run([program], data).decode() == f"{dump}\n24 -1\n1 5\n{blob}\n11\n11\n0\n"
 
 
 def test_members_that_are_too_large_lie_beside_the_union(header: Path) -> None:

@@ -1,4 +1,5 @@
-// Prints what decoding a program costs: sizes of types, allocations, peak of the heap. One line a figure.
+// Prints what decoding a program costs: sizes of types, allocations, peak of the heap. One line a figure. The arguments are
+// a file, and "json" if that is JSON.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -7,7 +8,7 @@
 #include <new>
 #include <string>
 
-#include "pt2wire/schema.h"
+#include "pt2wire/json.h"
 
 namespace {
 
@@ -40,7 +41,7 @@ void operator delete[](void* memory, std::size_t) noexcept { released(memory); }
 
 int main(int argc, char** argv) {
   using namespace pt2wire;
-  if (argc != 2) return 2;
+  if (argc < 2) return 2;
   std::ifstream file(argv[1], std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
   std::printf("Argument %zu\nSymInt %zu\n", sizeof(Argument), sizeof(SymInt));
@@ -48,7 +49,8 @@ int main(int argc, char** argv) {
   allocations = 0;
   peak = now;
   {
-    const auto document = decode_compact<ExportedProgram>(Bytes::borrow(bytes.data(), bytes.size()));
+    const Bytes input = Bytes::borrow(bytes.data(), bytes.size());
+    const auto document = argc == 2 ? decode_compact<ExportedProgram>(input) : decode_json<ExportedProgram>(input);
     std::printf("nodes %zu\n", document->graph_module.graph.nodes.size());
   }
   std::printf("input %zu\nallocations %zu\npeak %zu\nleft %zu\n", bytes.size(), allocations, peak - before, now - before);

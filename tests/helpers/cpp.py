@@ -117,6 +117,11 @@ def tree_worker(compiler: str = "g++", *flags: str) -> Path:
     return build(SOURCES / "trees.cpp", *(flags or SANITIZED), *WARNINGS, types_file(), compiler=compiler)
 
 
+def json_worker(compiler: str = "g++", *flags: str) -> Path:
+    """The program that reads trees from JSON, built as `tree_worker` is."""
+    return build(SOURCES / "json.cpp", *(flags or SANITIZED), *WARNINGS, types_file(), compiler=compiler)
+
+
 def protocol_worker(*flags: str) -> Path:
     """The program that reads and writes trees through Apache's protocols, as `tree_worker` is built."""
     # Apache's own readMapBegin computes the least size of a map's bytes as an int, which overflows.

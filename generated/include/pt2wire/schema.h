@@ -2225,8 +2225,8 @@ struct Traits<basic::Device<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "type", true},
-      {20, "index", false},
+      {10, "type", true, true},
+      {20, "index", false, false},
   } };
 
   template <class Object, class F>
@@ -2258,9 +2258,9 @@ struct Traits<basic::SymExprHint<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "as_int", false},
-      {20, "as_bool", false},
-      {30, "as_float", false},
+      {10, "as_int", false, false},
+      {20, "as_bool", false, false},
+      {30, "as_float", false, false},
   } };
 
   template <class F>
@@ -2281,8 +2281,8 @@ struct Traits<basic::SymExpr<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "expr_str", true},
-      {20, "hint", false},
+      {10, "expr_str", true, true},
+      {20, "hint", false, false},
   } };
 
   template <class Object, class F>
@@ -2314,8 +2314,8 @@ struct Traits<basic::SymInt<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false},
-      {20, "as_int", false},
+      {10, "as_expr", false, false},
+      {20, "as_int", false, false},
   } };
 
   template <class F>
@@ -2335,8 +2335,8 @@ struct Traits<basic::SymFloat<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false},
-      {20, "as_float", false},
+      {10, "as_expr", false, false},
+      {20, "as_float", false, false},
   } };
 
   template <class F>
@@ -2356,8 +2356,8 @@ struct Traits<basic::SymBool<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false},
-      {20, "as_bool", false},
+      {10, "as_expr", false, false},
+      {20, "as_bool", false, false},
   } };
 
   template <class F>
@@ -2377,8 +2377,8 @@ struct Traits<basic::SymIntArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false},
-      {20, "as_int", false},
+      {10, "as_name", false, false},
+      {20, "as_int", false, false},
   } };
 
   template <class F>
@@ -2398,8 +2398,8 @@ struct Traits<basic::SymFloatArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false},
-      {20, "as_float", false},
+      {10, "as_name", false, false},
+      {20, "as_float", false, false},
   } };
 
   template <class F>
@@ -2419,8 +2419,8 @@ struct Traits<basic::SymBoolArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false},
-      {20, "as_bool", false},
+      {10, "as_name", false, false},
+      {20, "as_bool", false, false},
   } };
 
   template <class F>
@@ -2440,7 +2440,7 @@ struct Traits<basic::TensorArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "name", true},
+      {10, "name", true, true},
   } };
 
   template <class Object, class F>
@@ -2469,7 +2469,7 @@ struct Traits<basic::TokenArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "name", true},
+      {10, "name", true, true},
   } };
 
   template <class Object, class F>
@@ -2498,8 +2498,8 @@ struct Traits<basic::OptionalTensorArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {20, "as_tensor", false},
-      {10, "as_none", false},
+      {20, "as_tensor", false, false},
+      {10, "as_none", false, false},
   } };
 
   template <class F>
@@ -2519,8 +2519,8 @@ struct Traits<basic::CustomObjArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true},
-      {20, "class_fqn", true},
+      {10, "name", true, true},
+      {20, "class_fqn", true, true},
   } };
 
   template <class Object, class F>
@@ -2552,8 +2552,8 @@ struct Traits<basic::ComplexValue<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 19;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "real", true},
-      {20, "imag", true},
+      {10, "real", true, true},
+      {20, "imag", true, true},
   } };
 
   template <class Object, class F>
@@ -2585,8 +2585,8 @@ struct Traits<basic::EnumMember<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "fqn", true},
-      {20, "name", true},
+      {10, "fqn", true, true},
+      {20, "name", true, true},
   } };
 
   template <class Object, class F>
@@ -2618,10 +2618,10 @@ struct Traits<basic::GraphConstant<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "name", true},
-      {20, "target", true},
-      {30, "data", true},
-      {40, "requires_grad", false},
+      {10, "name", true, true},
+      {20, "target", true, true},
+      {30, "data", true, true},
+      {40, "requires_grad", false, false},
   } };
 
   template <class Object, class F>
@@ -2659,11 +2659,11 @@ struct Traits<basic::ConstantValue<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 5> fields{ {
-      {10, "as_none", false},
-      {20, "as_int", false},
-      {30, "as_float", false},
-      {40, "as_string", false},
-      {50, "as_bool", false},
+      {10, "as_none", false, false},
+      {20, "as_int", false, false},
+      {30, "as_float", false, false},
+      {40, "as_string", false, false},
+      {50, "as_bool", false, false},
   } };
 
   template <class F>
@@ -2686,8 +2686,8 @@ struct Traits<basic::InputToParameterSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "parameter_name", true},
+      {10, "arg", true, true},
+      {20, "parameter_name", true, true},
   } };
 
   template <class Object, class F>
@@ -2719,9 +2719,9 @@ struct Traits<basic::InputToBufferSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 8;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "arg", true},
-      {20, "buffer_name", true},
-      {30, "persistent", true},
+      {10, "arg", true, true},
+      {20, "buffer_name", true, true},
+      {30, "persistent", true, true},
   } };
 
   template <class Object, class F>
@@ -2756,8 +2756,8 @@ struct Traits<basic::InputToTensorConstantSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "tensor_constant_name", true},
+      {10, "arg", true, true},
+      {20, "tensor_constant_name", true, true},
   } };
 
   template <class Object, class F>
@@ -2789,8 +2789,8 @@ struct Traits<basic::InputToCustomObjSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "custom_obj_name", true},
+      {10, "arg", true, true},
+      {20, "custom_obj_name", true, true},
   } };
 
   template <class Object, class F>
@@ -2822,7 +2822,7 @@ struct Traits<basic::InputTokenSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, true},
   } };
 
   template <class Object, class F>
@@ -2851,7 +2851,7 @@ struct Traits<basic::LossOutputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, true},
   } };
 
   template <class Object, class F>
@@ -2880,8 +2880,8 @@ struct Traits<basic::BufferMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "buffer_name", true},
+      {10, "arg", true, true},
+      {20, "buffer_name", true, true},
   } };
 
   template <class Object, class F>
@@ -2913,8 +2913,8 @@ struct Traits<basic::ParameterMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "parameter_name", true},
+      {10, "arg", true, true},
+      {20, "parameter_name", true, true},
   } };
 
   template <class Object, class F>
@@ -2946,8 +2946,8 @@ struct Traits<basic::GradientToParameterSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "parameter_name", true},
+      {10, "arg", true, true},
+      {20, "parameter_name", true, true},
   } };
 
   template <class Object, class F>
@@ -2979,8 +2979,8 @@ struct Traits<basic::GradientToUserInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "user_input_name", true},
+      {10, "arg", true, true},
+      {20, "user_input_name", true, true},
   } };
 
   template <class Object, class F>
@@ -3012,8 +3012,8 @@ struct Traits<basic::UserInputMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "user_input_name", true},
+      {10, "arg", true, true},
+      {20, "user_input_name", true, true},
   } };
 
   template <class Object, class F>
@@ -3045,7 +3045,7 @@ struct Traits<basic::OutputTokenSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, true},
   } };
 
   template <class Object, class F>
@@ -3074,10 +3074,10 @@ struct Traits<basic::RangeConstraint<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 1;
   static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "min_val", false},
-      {20, "max_val", false},
-      {1000, "min_float", false},
-      {1001, "max_float", false},
+      {10, "min_val", false, true},
+      {20, "max_val", false, true},
+      {1000, "min_float", false, false},
+      {1001, "max_float", false, false},
   } };
 
   template <class Object, class F>
@@ -3115,7 +3115,7 @@ struct Traits<basic::NamedTupleDef<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "field_names", true},
+      {10, "field_names", true, true},
   } };
 
   template <class Object, class F>
@@ -3144,8 +3144,8 @@ struct Traits<basic::SchemaVersion<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "major", true},
-      {20, "minor", true},
+      {10, "major", true, true},
+      {20, "minor", true, true},
   } };
 
   template <class Object, class F>
@@ -3177,9 +3177,9 @@ struct Traits<basic::Writer<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true},
-      {20, "version", true},
-      {30, "revision", true},
+      {10, "name", true, true},
+      {20, "version", true, true},
+      {30, "revision", true, true},
   } };
 
   template <class Object, class F>
@@ -3214,12 +3214,12 @@ struct Traits<basic::AOTInductorModelPickleData<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {1, "library_basename", true},
-      {2, "input_names", true},
-      {3, "output_names", true},
-      {4, "floating_point_input_dtype", false},
-      {5, "floating_point_output_dtype", false},
-      {6, "aot_inductor_model_is_cpu", false},
+      {1, "library_basename", true, true},
+      {2, "input_names", true, true},
+      {3, "output_names", true, true},
+      {4, "floating_point_input_dtype", false, false},
+      {5, "floating_point_output_dtype", false, false},
+      {6, "aot_inductor_model_is_cpu", false, false},
   } };
 
   template <class Object, class F>
@@ -3263,12 +3263,12 @@ struct Traits<basic::IndexEntry<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {10, "program", true},
-      {20, "form", true},
-      {30, "record", true},
-      {40, "crc32", true},
-      {50, "size", true},
-      {60, "sha256", true},
+      {10, "program", true, true},
+      {20, "form", true, true},
+      {30, "record", true, true},
+      {40, "crc32", true, true},
+      {50, "size", true, true},
+      {60, "sha256", true, true},
   } };
 
   template <class Object, class F>
@@ -3312,8 +3312,8 @@ struct Traits<basic::ArchiveIndex<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 11;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "writer", true},
-      {20, "entries", true},
+      {10, "writer", true, true},
+      {20, "entries", true, true},
   } };
 
   template <class Object, class F>
@@ -3345,27 +3345,27 @@ struct Traits<basic::Value<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 21> fields{ {
-      {10, "as_none", false},
-      {20, "as_tensor", false},
-      {50, "as_int", false},
-      {80, "as_float", false},
-      {100, "as_string", false},
-      {110, "as_sym_int", false},
-      {130, "as_scalar_type", false},
-      {140, "as_memory_format", false},
-      {150, "as_layout", false},
-      {160, "as_device", false},
-      {170, "as_bool", false},
-      {182, "as_sym_bool", false},
-      {220, "as_operator", false},
-      {230, "as_sym_float", false},
-      {260, "as_complex", false},
-      {1000, "as_list", false},
-      {1001, "as_tuple", false},
-      {1002, "as_dict", false},
-      {1003, "as_enum", false},
-      {1004, "as_subgraph", false},
-      {1010, "as_extra_scalar_type", false},
+      {10, "as_none", false, false},
+      {20, "as_tensor", false, false},
+      {50, "as_int", false, false},
+      {80, "as_float", false, false},
+      {100, "as_string", false, false},
+      {110, "as_sym_int", false, false},
+      {130, "as_scalar_type", false, false},
+      {140, "as_memory_format", false, false},
+      {150, "as_layout", false, false},
+      {160, "as_device", false, false},
+      {170, "as_bool", false, false},
+      {182, "as_sym_bool", false, false},
+      {220, "as_operator", false, false},
+      {230, "as_sym_float", false, false},
+      {260, "as_complex", false, false},
+      {1000, "as_list", false, false},
+      {1001, "as_tuple", false, false},
+      {1002, "as_dict", false, false},
+      {1003, "as_enum", false, false},
+      {1004, "as_subgraph", false, false},
+      {1010, "as_extra_scalar_type", false, false},
   } };
 
   template <class F>
@@ -3404,8 +3404,8 @@ struct Traits<basic::ValueItem<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "key", true},
-      {20, "value", true},
+      {10, "key", true, true},
+      {20, "value", true, true},
   } };
 
   template <class Object, class F>
@@ -3437,20 +3437,20 @@ struct Traits<basic::TensorMeta<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
   static constexpr std::array<FieldInfo, 14> fields{ {
-      {10, "dtype", true},
-      {20, "sizes", true},
-      {30, "requires_grad", true},
-      {40, "device", true},
-      {50, "strides", true},
-      {60, "storage_offset", true},
-      {70, "layout", true},
-      {1000, "conj", false},
-      {1001, "neg", false},
-      {1002, "inner", false},
-      {1003, "coalesced", false},
-      {1004, "subclass", false},
-      {1005, "context", false},
-      {1006, "extra_dtype", false},
+      {10, "dtype", true, true},
+      {20, "sizes", true, true},
+      {30, "requires_grad", true, true},
+      {40, "device", true, true},
+      {50, "strides", true, true},
+      {60, "storage_offset", true, true},
+      {70, "layout", true, true},
+      {1000, "conj", false, false},
+      {1001, "neg", false, false},
+      {1002, "inner", false, false},
+      {1003, "coalesced", false, false},
+      {1004, "subclass", false, false},
+      {1005, "context", false, false},
+      {1006, "extra_dtype", false, false},
   } };
 
   template <class Object, class F>
@@ -3518,8 +3518,8 @@ struct Traits<basic::NamedValue<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true},
-      {20, "value", false},
+      {10, "name", true, true},
+      {20, "value", false, false},
   } };
 
   template <class Object, class F>
@@ -3551,8 +3551,8 @@ struct Traits<basic::Notes<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "metadata", true},
-      {20, "custom", false},
+      {10, "metadata", true, true},
+      {20, "custom", false, false},
   } };
 
   template <class Object, class F>
@@ -3584,9 +3584,9 @@ struct Traits<basic::InputToConstantInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true},
-      {20, "value", true},
-      {1000, "exact_value", false},
+      {10, "name", true, true},
+      {20, "value", true, true},
+      {1000, "exact_value", false, false},
   } };
 
   template <class Object, class F>
@@ -3621,9 +3621,9 @@ struct Traits<basic::TreeSpecNode<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "type", true},
-      {20, "context", false},
-      {30, "children", false},
+      {10, "type", true, true},
+      {20, "context", false, false},
+      {30, "children", false, false},
   } };
 
   template <class Object, class F>
@@ -3658,13 +3658,13 @@ struct Traits<basic::PayloadMeta<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "path_name", true},
-      {20, "is_param", true},
-      {30, "use_pickle", true},
-      {40, "tensor_meta", false},
-      {1000, "alias_of", false},
-      {1001, "inner", false},
-      {1002, "absent", false},
+      {10, "path_name", true, true},
+      {20, "is_param", true, true},
+      {30, "use_pickle", true, true},
+      {40, "tensor_meta", false, true},
+      {1000, "alias_of", false, false},
+      {1001, "inner", false, false},
+      {1002, "absent", false, false},
   } };
 
   template <class Object, class F>
@@ -3711,7 +3711,7 @@ struct Traits<basic::PayloadConfig<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "config", true},
+      {10, "config", true, true},
   } };
 
   template <class Object, class F>
@@ -3740,21 +3740,21 @@ struct Traits<basic::Graph<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 15> fields{ {
-      {10, "inputs", true},
-      {20, "outputs", true},
-      {30, "nodes", true},
-      {40, "tensor_values", true},
-      {50, "sym_int_values", true},
-      {60, "sym_bool_values", true},
-      {70, "is_single_tensor_return", false},
-      {80, "custom_obj_values", false},
-      {90, "sym_float_values", false},
-      {1000, "placeholder_metadata", false},
-      {1001, "output_metadata", false},
-      {1002, "exact_output", false},
-      {1003, "order", false},
-      {1004, "getitem_metadata", false},
-      {1005, "constants", false},
+      {10, "inputs", true, true},
+      {20, "outputs", true, true},
+      {30, "nodes", true, true},
+      {40, "tensor_values", true, true},
+      {50, "sym_int_values", true, true},
+      {60, "sym_bool_values", true, true},
+      {70, "is_single_tensor_return", false, false},
+      {80, "custom_obj_values", false, false},
+      {90, "sym_float_values", false, false},
+      {1000, "placeholder_metadata", false, false},
+      {1001, "output_metadata", false, false},
+      {1002, "exact_output", false, false},
+      {1003, "order", false, false},
+      {1004, "getitem_metadata", false, false},
+      {1005, "constants", false, false},
   } };
 
   template <class Object, class F>
@@ -3825,9 +3825,9 @@ struct Traits<basic::GraphArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true},
-      {20, "graph", true},
-      {1000, "node", false},
+      {10, "name", true, true},
+      {20, "graph", true, true},
+      {1000, "node", false, false},
   } };
 
   template <class Object, class F>
@@ -3862,37 +3862,37 @@ struct Traits<basic::Argument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 31> fields{ {
-      {10, "as_none", false},
-      {20, "as_tensor", false},
-      {30, "as_tensors", false},
-      {50, "as_int", false},
-      {70, "as_ints", false},
-      {80, "as_float", false},
-      {90, "as_floats", false},
-      {100, "as_string", false},
-      {101, "as_strings", false},
-      {110, "as_sym_int", false},
-      {120, "as_sym_ints", false},
-      {130, "as_scalar_type", false},
-      {140, "as_memory_format", false},
-      {150, "as_layout", false},
-      {160, "as_device", false},
-      {170, "as_bool", false},
-      {180, "as_bools", false},
-      {182, "as_sym_bool", false},
-      {184, "as_sym_bools", false},
-      {200, "as_graph", false},
-      {190, "as_optional_tensors", false},
-      {210, "as_custom_obj", false},
-      {220, "as_operator", false},
-      {230, "as_sym_float", false},
-      {240, "as_sym_floats", false},
-      {250, "as_optional_tensor", false},
-      {260, "as_complex", false},
-      {270, "as_nested_tensors", false},
-      {280, "as_int_lists", false},
-      {290, "as_string_to_argument", false},
-      {300, "as_float_lists", false},
+      {10, "as_none", false, false},
+      {20, "as_tensor", false, false},
+      {30, "as_tensors", false, false},
+      {50, "as_int", false, false},
+      {70, "as_ints", false, false},
+      {80, "as_float", false, false},
+      {90, "as_floats", false, false},
+      {100, "as_string", false, false},
+      {101, "as_strings", false, false},
+      {110, "as_sym_int", false, false},
+      {120, "as_sym_ints", false, false},
+      {130, "as_scalar_type", false, false},
+      {140, "as_memory_format", false, false},
+      {150, "as_layout", false, false},
+      {160, "as_device", false, false},
+      {170, "as_bool", false, false},
+      {180, "as_bools", false, false},
+      {182, "as_sym_bool", false, false},
+      {184, "as_sym_bools", false, false},
+      {200, "as_graph", false, false},
+      {190, "as_optional_tensors", false, false},
+      {210, "as_custom_obj", false, false},
+      {220, "as_operator", false, false},
+      {230, "as_sym_float", false, false},
+      {240, "as_sym_floats", false, false},
+      {250, "as_optional_tensor", false, false},
+      {260, "as_complex", false, false},
+      {270, "as_nested_tensors", false, false},
+      {280, "as_int_lists", false, false},
+      {290, "as_string_to_argument", false, false},
+      {300, "as_float_lists", false, false},
   } };
 
   template <class F>
@@ -3941,9 +3941,9 @@ struct Traits<basic::NamedArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true},
-      {20, "arg", true},
-      {30, "kind", false},
+      {10, "name", true, true},
+      {20, "arg", true, true},
+      {30, "kind", false, false},
   } };
 
   template <class Object, class F>
@@ -3978,15 +3978,15 @@ struct Traits<basic::Node<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 9> fields{ {
-      {10, "target", true},
-      {20, "inputs", true},
-      {30, "outputs", true},
-      {40, "metadata", true},
-      {50, "is_hop_single_tensor_return", false},
-      {60, "name", false},
-      {1000, "exact_inputs", false},
-      {1001, "custom", false},
-      {1002, "subgraphs", false},
+      {10, "target", true, true},
+      {20, "inputs", true, true},
+      {30, "outputs", true, true},
+      {40, "metadata", true, true},
+      {50, "is_hop_single_tensor_return", false, false},
+      {60, "name", false, false},
+      {1000, "exact_inputs", false, false},
+      {1001, "custom", false, false},
+      {1002, "subgraphs", false, false},
   } };
 
   template <class Object, class F>
@@ -4039,7 +4039,7 @@ struct Traits<basic::UserInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, true},
   } };
 
   template <class Object, class F>
@@ -4068,13 +4068,13 @@ struct Traits<basic::InputSpec<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "user_input", false},
-      {20, "parameter", false},
-      {30, "buffer", false},
-      {40, "tensor_constant", false},
-      {50, "custom_obj", false},
-      {70, "token", false},
-      {60, "constant_input", false},
+      {10, "user_input", false, false},
+      {20, "parameter", false, false},
+      {30, "buffer", false, false},
+      {40, "tensor_constant", false, false},
+      {50, "custom_obj", false, false},
+      {70, "token", false, false},
+      {60, "constant_input", false, false},
   } };
 
   template <class F>
@@ -4099,7 +4099,7 @@ struct Traits<basic::UserOutputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, true},
   } };
 
   template <class Object, class F>
@@ -4128,14 +4128,14 @@ struct Traits<basic::OutputSpec<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 8> fields{ {
-      {10, "user_output", false},
-      {20, "loss_output", false},
-      {30, "buffer_mutation", false},
-      {40, "gradient_to_parameter", false},
-      {50, "gradient_to_user_input", false},
-      {60, "user_input_mutation", false},
-      {70, "token", false},
-      {80, "parameter_mutation", false},
+      {10, "user_output", false, false},
+      {20, "loss_output", false, false},
+      {30, "buffer_mutation", false, false},
+      {40, "gradient_to_parameter", false, false},
+      {50, "gradient_to_user_input", false, false},
+      {60, "user_input_mutation", false, false},
+      {70, "token", false, false},
+      {80, "parameter_mutation", false, false},
   } };
 
   template <class F>
@@ -4161,8 +4161,8 @@ struct Traits<basic::GraphSignature<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "input_specs", true},
-      {20, "output_specs", true},
+      {10, "input_specs", true, true},
+      {20, "output_specs", true, true},
   } };
 
   template <class Object, class F>
@@ -4194,13 +4194,13 @@ struct Traits<basic::ModuleCallSignature<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "inputs", true},
-      {20, "outputs", true},
-      {30, "in_spec", true},
-      {40, "out_spec", true},
-      {50, "forward_arg_names", false},
-      {1000, "exact_in_spec", false},
-      {1001, "exact_out_spec", false},
+      {10, "inputs", true, true},
+      {20, "outputs", true, true},
+      {30, "in_spec", true, true},
+      {40, "out_spec", true, true},
+      {50, "forward_arg_names", false, false},
+      {1000, "exact_in_spec", false, false},
+      {1001, "exact_out_spec", false, false},
   } };
 
   template <class Object, class F>
@@ -4247,8 +4247,8 @@ struct Traits<basic::ModuleCallEntry<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "fqn", true},
-      {30, "signature", false},
+      {10, "fqn", true, true},
+      {30, "signature", false, false},
   } };
 
   template <class Object, class F>
@@ -4280,12 +4280,12 @@ struct Traits<basic::GraphModule<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 23;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {10, "graph", true},
-      {50, "signature", true},
-      {60, "module_call_graph", true},
-      {40, "metadata", false},
-      {70, "treespec_namedtuple_fields", false},
-      {1000, "custom", false},
+      {10, "graph", true, true},
+      {50, "signature", true, true},
+      {60, "module_call_graph", true, true},
+      {40, "metadata", false, false},
+      {70, "treespec_namedtuple_fields", false, false},
+      {1000, "custom", false, false},
   } };
 
   template <class Object, class F>
@@ -4329,15 +4329,15 @@ struct Traits<basic::ExportedProgram<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 35;
   static constexpr std::array<FieldInfo, 9> fields{ {
-      {10, "graph_module", true},
-      {20, "opset_version", true},
-      {30, "range_constraints", true},
-      {60, "schema_version", true},
-      {70, "verifiers", false},
-      {80, "torch_version", false},
-      {90, "guards_code", false},
-      {1000, "writer", false},
-      {1001, "beyond", false},
+      {10, "graph_module", true, true},
+      {20, "opset_version", true, true},
+      {30, "range_constraints", true, true},
+      {60, "schema_version", true, true},
+      {70, "verifiers", false, false},
+      {80, "torch_version", false, false},
+      {90, "guards_code", false, false},
+      {1000, "writer", false, false},
+      {1001, "beyond", false, false},
   } };
 
   template <class Object, class F>
@@ -4390,8 +4390,8 @@ struct Traits<basic::ExternKernelNode<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true},
-      {20, "node", true},
+      {10, "name", true, true},
+      {20, "node", true, true},
   } };
 
   template <class Object, class F>
@@ -4423,7 +4423,7 @@ struct Traits<basic::ExternKernelNodes<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "nodes", true},
+      {10, "nodes", true, true},
   } };
 
   template <class Object, class F>

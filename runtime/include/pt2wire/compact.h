@@ -25,6 +25,11 @@ class CompactReader {
 
   [[noreturn]] void fail(std::string reason) const { throw Error(std::move(reason), offset()); }
 
+  /// Checks that nothing follows.
+  void end() const {
+    if (remaining() != 0) fail(std::to_string(remaining()) + " bytes follow the end of the struct");
+  }
+
   void enter_struct() {
     if (++depth_ > max_depth) refuse_depth();
   }

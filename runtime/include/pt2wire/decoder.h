@@ -3,13 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "pt2wire/error.h"
+#include "pt2wire/faults.h"
 #include "pt2wire/shapes.h"
 #include "pt2wire/traits.h"
 #include "pt2wire/union.h"
@@ -59,13 +60,12 @@ class Decoder {
 
   template <class T>
   void read_struct(T& out) {
-    static_assert(std::size(Traits<T>::fields) <= 64, "the fields seen are a mask of 64 bits");
     FieldHeader field;
     std::uint64_t seen = 0;
     while (reader_.next_field(field)) {
       const bool known = Traits<T>::with_field(out, field.id, [&](auto& slot, auto position) {
         constexpr std::uint64_t bit = std::uint64_t{1} << position();
-        within_field<T>(position(), [&] {
+        detail::within_field<T>(position(), [&] {
           if ((seen & bit) != 0) refuse_twice();
           seen |= bit;
           read_field(field, slot);
@@ -76,8 +76,8 @@ class Decoder {
         ++skipped_fields_;
       }
     }
-    constexpr std::uint64_t required = required_fields<T>();
-    if ((seen & required) != required) refuse_missing<T>(seen);
+    constexpr std::uint64_t required = detail::fields_with<T>(&FieldInfo::required);
+    if ((seen & required) != required) reader_.fail(detail::lacks<T>(required & ~seen));
   }
 
   template <class T>
@@ -85,7 +85,7 @@ class Decoder {
     FieldHeader field;
     if (!reader_.next_field(field)) refuse_union(Traits<T>::name, "no member");
     const bool known = Traits<T>::with_member(field.id, [&](auto position) {
-      within_field<T>(position(), [&] { read_field(field, out.variant().template emplace<position() + 1>()); });
+      detail::within_field<T>(position(), [&] { read_field(field, out.variant().template emplace<position() + 1>()); });
     });
     if (!known) {
       if (field.id == 0) refuse_union(Traits<T>::name, "a member with id 0");  // it would pass for a union without one
@@ -140,19 +140,13 @@ class Decoder {
     expect(header.item, shape_of<T>.wire);
     check_size("list", header.size, shape_of<T>.min_size);
     const auto items = located([&] { return builder_.list(out, header.size); });
-    std::uint32_t i = 0;
-    try {
-      for (; i != header.size; ++i) {
-        if constexpr (std::is_same_v<T, bool>) {
-          items[i] = reader_.read_bool_item();  // the items of a vector of bools are no objects
-        } else {
-          read_value(items[i]);
-        }
+    detail::each_item(header.size, [&](std::uint32_t i) {
+      if constexpr (std::is_same_v<T, bool>) {
+        items[i] = reader_.read_bool_item();  // the items of a vector of bools are no objects
+      } else {
+        read_value(items[i]);
       }
-    } catch (Error& error) {
-      error.within_item(i);
-      throw;
-    }
+    });
     reader_.end_list();
   }
 
@@ -170,14 +164,9 @@ class Decoder {
     const auto entries = located([&] { return builder_.map(out, header.size); });
     for (std::uint32_t i = 0; i != header.size; ++i) {
       read_value(entries[i].key);
-      try {
-        read_value(entries[i].value);
-      } catch (Error& error) {
-        error.within_key(entries[i].key);
-        throw;
-      }
+      detail::within_key(entries[i].key, [&] { read_value(entries[i].value); });
     }
-    located([&] { builder_.finish(out); }, start);
+    detail::located(start, [&] { builder_.finish(out); });
     reader_.end_map();
   }
 
@@ -206,46 +195,8 @@ class Decoder {
 
   /// Runs a step that knows no offsets, and gives its error one.
   template <class F>
-  decltype(auto) located(F&& step, std::size_t offset) const {
-    try {
-      return step();
-    } catch (Error& error) {
-      if (error.offset() != Error::no_offset) throw;
-      throw Error(error.reason(), offset, error.path());
-    }
-  }
-  template <class F>
   decltype(auto) located(F&& step) const {
-    return located(std::forward<F>(step), reader_.offset());
-  }
-
-  template <class T, class F>
-  static void within_field(std::size_t position, F&& step) {
-    try {
-      step();
-    } catch (Error& error) {
-      error.within_field(Traits<T>::fields[position].name);
-      throw;
-    }
-  }
-
-  template <class T>
-  static constexpr std::uint64_t required_fields() {
-    std::uint64_t mask = 0;
-    for (std::size_t i = 0; i != std::size(Traits<T>::fields); ++i) {
-      if (Traits<T>::fields[i].required) mask |= std::uint64_t{1} << i;
-    }
-    return mask;
-  }
-
-  template <class T>
-  [[noreturn]] void refuse_missing(std::uint64_t seen) const {
-    std::string names;
-    for (std::size_t i = 0; i != std::size(Traits<T>::fields); ++i) {
-      if (!Traits<T>::fields[i].required || (seen >> i & 1) != 0) continue;
-      names += (names.empty() ? "" : ", ") + std::string(Traits<T>::fields[i].name);
-    }
-    reader_.fail("the struct " + std::string(Traits<T>::name) + " lacks " + names);
+    return detail::located(reader_.offset(), std::forward<F>(step));
   }
 
   Reader& reader_;

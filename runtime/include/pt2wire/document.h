@@ -41,8 +41,8 @@ class Document {
   std::size_t block_count() const noexcept { return arena_.block_count(); }
 
  private:
-  template <class U>
-  friend Document<U> decode_compact(Bytes bytes, const Limits& limits);
+  template <class U, class Read>
+  friend Document<U> make_document(Bytes bytes, std::size_t budget, Read&& read);
 
   Document(Bytes bytes, std::size_t budget) : bytes_(std::move(bytes)), arena_(bytes_.size(), budget) {}
 
@@ -52,6 +52,17 @@ class Document {
   std::size_t skipped_fields_ = 0;
 };
 
+/// A document that `read(root, builder)` fills; it answers how many fields were skipped. For use by the decoders.
+template <class T, class Read>
+Document<T> make_document(Bytes bytes, std::size_t budget, Read&& read) {
+  Document<T> document(std::move(bytes), budget);
+  ViewBuilder builder{document.arena_};
+  T& root = builder.root<T>();
+  document.root_ = &root;
+  document.skipped_fields_ = read(root, builder);
+  return document;
+}
+
 /// Decodes the bytes of one Thrift struct in TCompact, all of them. No envelope, as pt2wire's records have none.
 ///
 ///     auto program = pt2wire::decode_compact<pt2wire::ExportedProgram>(pt2wire::Bytes::own(std::move(buffer)));
@@ -60,17 +71,14 @@ class Document {
 /// Throws `Error` if the bytes are not exactly one well-formed T, or over the limits.
 template <class T>
 Document<T> decode_compact(Bytes bytes, const Limits& limits = {}) {
-  const std::size_t size = bytes.size();
-  Document<T> document(std::move(bytes), limits.budget(size));
-  CompactReader reader(document.bytes_.data(), size);
-  ViewBuilder builder{document.arena_};
-  Decoder<View, CompactReader> decoder(reader, builder);
-  T* const root = new (document.arena_.template allocate<T>(1)) T();  // the allowance covers it
-  document.root_ = root;
-  decoder.read(*root);
-  if (reader.remaining() != 0) reader.fail(std::to_string(reader.remaining()) + " bytes follow the end of the struct");
-  document.skipped_fields_ = decoder.skipped_fields();
-  return document;
+  CompactReader reader(bytes.data(), bytes.size());
+  const std::size_t budget = limits.budget(bytes.size());
+  return make_document<T>(std::move(bytes), budget, [&reader](T& root, ViewBuilder& builder) {
+    Decoder<View, CompactReader> decoder(reader, builder);
+    decoder.read(root);
+    reader.end();
+    return decoder.skipped_fields();
+  });
 }
 
 }  // namespace pt2wire

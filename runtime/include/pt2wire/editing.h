@@ -26,7 +26,8 @@ struct OwnedOptions {
 
 namespace detail {
 
-inline void refuse_dropped(std::size_t count) {
+inline void refuse_skipped(std::size_t count) {
+  if (count == 0) return;
   throw Error(std::to_string(count) + " fields are unknown to this header, and would be lost if the tree were written; " +
               "OwnedOptions::drop_unknown permits that");
 }
@@ -85,8 +86,8 @@ T decode_owned(const Bytes& bytes, const OwnedOptions& options = {}) {
   OwnedBuilder builder{options.limits.budget(bytes.size())};
   Decoder<Owned, CompactReader> decoder(reader, builder);
   decoder.read(tree);
-  if (reader.remaining() != 0) reader.fail(std::to_string(reader.remaining()) + " bytes follow the end of the struct");
-  if (decoder.skipped_fields() != 0 && !options.drop_unknown) detail::refuse_dropped(decoder.skipped_fields());
+  reader.end();
+  if (!options.drop_unknown) detail::refuse_skipped(decoder.skipped_fields());
   return tree;
 }
 

@@ -212,7 +212,7 @@ T read_thrift(Protocol& protocol, const ThriftOptions& options = {}) {
   Decoder<Owned, detail::ThriftReader<Protocol>> decoder(reader, builder);
   T tree;
   decoder.read(tree);
-  if (decoder.skipped_fields() != 0 && !options.drop_unknown) detail::refuse_dropped(decoder.skipped_fields());
+  if (!options.drop_unknown) detail::refuse_skipped(decoder.skipped_fields());
   return tree;
 }
 

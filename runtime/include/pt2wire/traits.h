@@ -9,9 +9,10 @@ namespace pt2wire {
 
 /// A field of a struct, or a member of a union.
 struct FieldInfo {
-  std::int16_t id;        ///< the Thrift id
-  std::string_view name;  ///< as in schema.yaml
-  bool required;          ///< whether a document without it is refused
+  std::int16_t id;         ///< the Thrift id
+  std::string_view name;   ///< as in schema.yaml
+  bool required;           ///< whether a Thrift document without it is refused
+  bool required_in_json;   ///< whether JSON without it is: an optional field that is unset is null there
 };
 
 /// What a generated type is, for generic code (codecs, printers, comparisons). Each has

@@ -1,0 +1,82 @@
+// Part of pt2wire. What the decoders say of a fault, and how its error learns where it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "pt2wire/error.h"
+#include "pt2wire/traits.h"
+
+namespace pt2wire {
+namespace detail {
+
+/// Runs a step that knows no offsets, and gives its error one.
+template <class F>
+decltype(auto) located(std::size_t offset, F&& step) {
+  try {
+    return step();
+  } catch (Error& error) {
+    if (error.offset() != Error::no_offset) throw;
+    throw Error(error.reason(), offset, error.path());
+  }
+}
+
+template <class T, class F>
+void within_field(std::size_t position, F&& step) {
+  try {
+    step();
+  } catch (Error& error) {
+    error.within_field(Traits<T>::fields[position].name);
+    throw;
+  }
+}
+
+template <class F>
+void within_key(std::string_view key, F&& step) {
+  try {
+    step();
+  } catch (Error& error) {
+    error.within_key(key);
+    throw;
+  }
+}
+
+/// Calls `step(i)` for the items of a list.
+template <class F>
+void each_item(std::uint32_t size, F&& step) {
+  std::uint32_t i = 0;
+  try {
+    for (; i != size; ++i) step(i);
+  } catch (Error& error) {
+    error.within_item(i);
+    throw;
+  }
+}
+
+/// A mask of the fields that a flag of their `FieldInfo` is set for.
+template <class T>
+constexpr std::uint64_t fields_with(bool FieldInfo::* flag) {
+  static_assert(std::size(Traits<T>::fields) <= 64, "the fields seen are a mask of 64 bits");
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i != std::size(Traits<T>::fields); ++i) {
+    if (Traits<T>::fields[i].*flag) mask |= std::uint64_t{1} << i;
+  }
+  return mask;
+}
+
+/// `missing` is a mask of fields.
+template <class T>
+std::string lacks(std::uint64_t missing) {
+  std::string names;
+  for (std::size_t i = 0; i != std::size(Traits<T>::fields); ++i) {
+    if ((missing >> i & 1) != 0) names += (names.empty() ? "" : ", ") + std::string(Traits<T>::fields[i].name);
+  }
+  return "the struct " + std::string(Traits<T>::name) + " lacks " + names;
+}
+
+}  // namespace detail
+}  // namespace pt2wire

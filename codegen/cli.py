@@ -32,6 +32,7 @@ _STATES = {
     "missing": "generate writes it",
     "stale": "not what generate writes",
     "orphan": "no target writes it; generate removes it if it was generated, else move it elsewhere",
+    "link": "a symbolic link, which others cannot follow; remove it, then generate",
 }
 
 

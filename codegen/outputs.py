@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +14,14 @@ from .render import MARK
 
 #: Each gives the files of one kind of binding: path below the output folder -> text.
 TARGETS = (data.outputs, thrift.outputs, python.outputs, cpp.outputs)
-_IGNORED_FOLDERS = {"__pycache__"}
+#: What Python leaves beside modules that it has imported, perhaps while it writes it.
+_COMPILED = re.compile(r"__pycache__/[^/]+\.pyc(\.\d+)?")
 _MAX_DIFF_LINES = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A file that is not as it would be generated: `missing`, `stale` or `orphan`; diff is for humans."""
+    """What is not as it would be generated: `missing`, `stale`, `orphan` or `link`; diff is for humans."""
 
     path: str
     state: str
@@ -64,7 +66,7 @@ def write_files(files: dict[str, bytes], out: Path) -> list[str]:
 
 
 def compare_files(files: dict[str, bytes], out: Path) -> list[Difference]:
-    """What a folder holds otherwise than `files`: missing, stale and orphaned files, in order of path."""
+    """What a folder holds otherwise than `files`: missing, stale, orphaned files and links, by path."""
     differences = []
     for path, content in files.items():
         target = out / path
@@ -72,17 +74,25 @@ def compare_files(files: dict[str, bytes], out: Path) -> list[Difference]:
             differences.append(Difference(path, "missing", ""))
         elif (found := target.read_bytes()) != content:
             differences.append(Difference(path, "stale", _diff(path, found, content)))
-    orphans = (Difference(path, "orphan", "") for path in _orphans(files, out))
-    return sorted((*differences, *orphans), key=lambda difference: difference.path)
+    differences += [Difference(path, "orphan", "") for path in _orphans(files, out)]
+    differences += [Difference(path, "link", "") for path in _entries(out) if (out / path).is_symlink()]
+    return sorted(differences, key=lambda difference: (difference.path, difference.state))
 
 
 def _orphans(files: dict[str, bytes], out: Path) -> list[str]:
-    orphans = []
-    for folder, folders, names in os.walk(out):
-        folders[:] = [name for name in folders if name not in _IGNORED_FOLDERS]
-        paths = (Path(folder, name).relative_to(out).as_posix() for name in names)
-        orphans += [path for path in paths if path not in files]
-    return sorted(orphans)
+    """Files that no target writes; links are no files, wherever they lead."""
+    found = [path for path in _entries(out) if path not in files and not (out / path).is_symlink()]
+    return [path for path in found if not _COMPILED.search(path) and not (out / path).is_dir()]
+
+
+def _entries(out: Path) -> list[str]:
+    """All that lies in a folder: files, folders, links; these are not followed."""
+    paths = (
+        Path(folder, name).relative_to(out).as_posix()
+        for folder, folders, names in os.walk(out)
+        for name in (*folders, *names)
+    )
+    return sorted(paths)
 
 
 def _diff(path: str, found: bytes, expected: bytes) -> str:

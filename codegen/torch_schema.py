@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ _FOLDER = Path("_export/serde")
 _BLOCK = re.compile(r"(enum|struct|union) (\w+) \{")
 _VALUE = re.compile(r"(\w+) = (-?\d+),?")
 _FIELD = re.compile(r"(\d+): (optional )?([\w<>, ]+?) (\w+);")
+#: Words of the IDL, and what PyTorch's schema.yaml has for them.
+_PYTHON = {"i64": "int", "double": "float", "string": "str", "list": "List", "map": "Dict"}
 
 
 class TorchSchemaError(Exception):
@@ -86,13 +89,16 @@ def read_torch(folder: Path) -> TorchSchema:
         plain = yaml.safe_load(texts["schema.yaml"])
         major, minor = plain["SCHEMA_VERSION"]
         version, treespec_version = Version(int(major), int(minor)), int(plain["TREESPEC_VERSION"])
-    except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, RecursionError) as error:
         place = folder / _FOLDER / "schema.yaml"
         raise TorchSchemaError(f"{place}: expected SCHEMA_VERSION and TREESPEC_VERSION: {error!r}") from error
     release = re.search(r"""^__version__ = ['"]([^'"+]*)""", texts["version.py"], re.M)
     if release is None:
         raise TorchSchemaError(f"{folder / 'version.py'}: expected a line `__version__ = ...`")
-    types = _types(folder / _FOLDER / "export_schema.thrift", texts["export_schema.thrift"], plain)
+    idl = folder / _FOLDER / "export_schema.thrift"
+    types = _types(idl, texts["export_schema.thrift"], plain)
+    for disagreement in _disagreements(types, plain):
+        raise TorchSchemaError(f"{idl} and schema.yaml beside it disagree: {disagreement}")
     return TorchSchema(release[1], version, treespec_version, types)
 
 
@@ -118,6 +124,36 @@ def _types(path: Path, idl: str, plain: Any) -> dict[str, TorchType]:
         else:
             raise TorchSchemaError(f"{path}:{number}: expected a type, a field or a value, found `{text}`")
     return types
+
+
+def _disagreements(types: dict[str, TorchType], plain: dict[str, Any]) -> Iterator[str]:
+    """Where PyTorch's two files contradict each other: then nobody can tell what its format is."""
+    described = {name: body for name, body in plain.items() if isinstance(body, dict)}
+    if not types:
+        yield "the first has no types"
+    for name in sorted({*types, *described}):
+        if name not in types or name not in described:
+            yield f"only {'the first' if name in types else 'the second'} has `{name}`"
+            continue
+        ours, theirs = types[name], described[name]
+        if theirs.get("kind") != ours.kind.value:
+            yield f"`{name}` is {ours.kind.value} in the first, {theirs.get('kind')} in the second"
+        members = theirs.get("fields") or {}
+        spelled = {member.name: _as_python(member) for member in ours.members}
+        for member in sorted({*spelled, *members}, key=str):
+            body = members.get(member)
+            said = body.get("type") if isinstance(body, dict) else body
+            if said != spelled.get(member):
+                yield f"`{name}.{member}` is {spelled.get(member)} in the first, {said} in the second"
+
+
+def _as_python(member: TorchMember) -> str | int:
+    """A member as PyTorch's schema.yaml has it: an enum's number, or a field's type in Python's spelling."""
+    if not member.type:
+        return member.number
+    text = re.sub(r"\w+", lambda word: _PYTHON.get(word[0], word[0]), member.type.removeprefix("optional "))
+    text = text.replace("<", "[").replace(">", "]")
+    return f"Optional[{text}]" if member.type.startswith("optional ") else text
 
 
 def _default(plain: Any, owner: str, field: str, optional: str, spelling: str) -> str | None:

@@ -194,6 +194,47 @@ def test_an_orphan_is_found_and_removed_only_if_it_was_generated(tree: Path, fil
     assert run("check", tree) == 1
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["__pycache__/stray.py", "__pycache__/notes.txt", "__pycache__/more/types.pyc", "include/empty.py"],
+)
+def test_files_among_compiled_modules_that_do_not_belong_there_are_found(tree: Path, path: str) -> None:
+    compiled = tree / "generated/__pycache__/types.cpython-311.pyc"
+    compiled.parent.mkdir()
+    for place in (compiled, compiled.with_suffix(".pyc.140234")):
+        place.write_bytes(b"")
+    files = render_all(load_schema(tree / "schema.yaml"), (tree / "schema.yaml").read_bytes())
+    assert compare_files(files, tree / "generated") == []
+    stray = tree / "generated" / path
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_bytes(b"")
+    (difference,) = compare_files(files, tree / "generated")
+    assert (difference.path, difference.state) == (path, "orphan")
+
+
+@pytest.mark.parametrize("path", ["include", "more", "types.py", "dangling.py"])
+def test_links_are_found_and_not_followed(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    """A folder or file that lies elsewhere would not be committed."""
+    place, elsewhere = tree / "generated" / path, tmp_path / "elsewhere"
+    if place.exists():
+        place.rename(elsewhere)
+    elif path == "more":
+        elsewhere.mkdir()
+        (elsewhere / "old.py").write_text(f"# {MARK}\n")
+    place.symlink_to(elsewhere)
+    assert run("check", tree) == 1
+    said = "a symbolic link, which others cannot follow; remove it, then generate"
+    assert f"{place}: link: {said}\n" in capsys.readouterr().out
+    if path == "more":
+        assert run("generate", tree) == 0
+        assert (elsewhere / "old.py").exists()
+    place.unlink()
+    assert run("generate", tree) == 0
+    assert run("check", tree) == 0
+
+
 def test_check_prints_annotations_for_github(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tree / "generated/types.py").unlink()
     assert main(["check", "--schema", str(tree / "schema.yaml"), "--format", "github"]) == 1

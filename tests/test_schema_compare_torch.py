@@ -81,6 +81,11 @@ def grow(torch: Path) -> None:
             "Remark:\n  kind: struct\n  fields:\n    text:\n      type: str\n      default: <none>\n"
             "    at:\n      type: Dict[str, int]\n      default: '{}'\nOptionalTensorArgument:\n",
         ),
+        ("    UINT64: 35\n", "    UINT64: 35\n    INT4: 36\n"),
+        (
+            "    as_float_lists:\n      type: List[List[float]]\n",
+            "    as_float_lists:\n      type: List[List[float]]\n    as_sizes:\n      type: List[SymInt]\n",
+        ),
     )
     doctor(torch, "version.py", (f"'{VERSION}'", "'2.99.0+cpu'"))
 
@@ -187,45 +192,47 @@ def test_the_yaml_pasted_where_it_says_makes_both_equal(
     assert {line.rpartition("[")[2] for line in capsys.readouterr().out.splitlines()} == {"missing-doc]"}
 
 
-CONTRADICTIONS = {
+INDEX = "    index:\n      type: Optional[int]\n      default: None\n"
+#: Changes of the IDL, of the YAML beside it, and what is said then.
+CONTRADICTIONS: dict[str, tuple[list[tuple[str, str]], list[tuple[str, str]], str]] = {
     "an id": (
-        "export_schema.thrift",
-        ("  20: optional i64 index;", "  30: optional i64 index;"),
+        [("  20: optional i64 index;", "  30: optional i64 index;")],
+        [],
         "the id of Device.index is `30` in PyTorch, here `20`",
     ),
     "a type": (
-        "export_schema.thrift",
-        ("  20: optional i64 index;", "  20: optional string index;"),
+        [("  20: optional i64 index;", "  20: optional string index;")],
+        [(INDEX, INDEX.replace("int", "str"))],
         "the type of Device.index is `optional string` in PyTorch, here `optional i64`",
     ),
     "a field that has gone": (
-        "export_schema.thrift",
-        ("  20: optional i64 index;\n", ""),
+        [("  20: optional i64 index;\n", "")],
+        [(INDEX, "")],
         "Device.index is not in PyTorch",
     ),
     "a value": (
-        "export_schema.thrift",
-        ("UINT64 = 35", "UINT64 = 36"),
+        [("UINT64 = 35", "UINT64 = 36")],
+        [("UINT64: 35", "UINT64: 36")],
         "the value of ScalarType.UINT64 is `36` in PyTorch, here `35`",
     ),
     "a kind": (
-        "export_schema.thrift",
-        ("union SymBool {", "struct SymBool {"),
+        [("union SymBool {", "struct SymBool {")],
+        [("SymBool:\n  kind: union", "SymBool:\n  kind: struct")],
         "SymBool is a struct in PyTorch, here a union",
     ),
     "a default": (
-        "schema.yaml",
-        ("default: 'False'", "default: 'True'"),
+        [],
+        [("default: 'False'", "default: 'True'")],
         "the default of Graph.is_single_tensor_return is `true` in PyTorch, here `false`",
     ),
     "a default that has come": (
-        "schema.yaml",
-        ("    minor:\n      type: int\n", "    minor:\n      type: int\n      default: '0'\n"),
+        [],
+        [("    minor:\n      type: int\n", "    minor:\n      type: int\n      default: '0'\n")],
         "the default of SchemaVersion.minor is `0` in PyTorch, here none",
     ),
     "the treespec version": (
-        "schema.yaml",
-        ("TREESPEC_VERSION: 1", "TREESPEC_VERSION: 2"),
+        [],
+        [("TREESPEC_VERSION: 1", "TREESPEC_VERSION: 2")],
         "treespec_version is 2 in PyTorch, here 1",
     ),
 }
@@ -233,8 +240,9 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 def test_a_contradiction_is_named(torch: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    file, change, message = CONTRADICTIONS[name]
-    doctor(torch, file, change)
+    idl, plain, message = CONTRADICTIONS[name]
+    doctor(torch, "export_schema.thrift", *idl)
+    doctor(torch, "schema.yaml", *plain)
     assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 1
     assert capsys.readouterr().out.splitlines()[2:] == [
         "# These contradict; a change of PyTorch's here is one for a new major version:",
@@ -244,6 +252,7 @@ def test_a_contradiction_is_named(torch: Path, capsys: pytest.CaptureFixture[str
 
 def test_a_type_that_has_gone_is_a_contradiction(torch: Path) -> None:
     doctor(torch, "export_schema.thrift", ("struct ComplexValue {", "struct Complex {"))
+    doctor(torch, "schema.yaml", ("ComplexValue:\n  kind", "Complex:\n  kind"))
     comparison = compare_torch(Edit().schema, read_torch(torch))
     assert comparison.additions == ("Complex",)
     assert comparison.contradictions == ("struct ComplexValue is not in PyTorch",)
@@ -262,6 +271,7 @@ def test_a_schema_ahead_of_the_installed_torch_is_fine(
     assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 0
     assert capsys.readouterr().out == f"{path} says what torch {RELEASE} says, version {NOW}\n"
     doctor(torch, "export_schema.thrift", ("  20: optional i64 index;\n", ""))
+    doctor(torch, "schema.yaml", (INDEX, ""))
     assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 1
 
 
@@ -289,6 +299,48 @@ def test_a_torch_of_another_form_is_a_failure(
     doctor(torch, name, change)
     assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (
+            "export_schema.thrift",
+            ("UINT64 = 35", "UINT64 = 36"),
+            "`ScalarType.UINT64` is 36 in the first, 35 in the second",
+        ),
+        (
+            "schema.yaml",
+            ("    UINT64: 35\n", ""),
+            "`ScalarType.UINT64` is 35 in the first, None in the second",
+        ),
+        (
+            "schema.yaml",
+            ("SymBool:\n  kind: union", "SymBool:\n  kind: struct"),
+            "`SymBool` is union in the first, struct in",
+        ),
+        (
+            "schema.yaml",
+            (INDEX, INDEX.replace("int", "float")),
+            "`Device.index` is Optional[int] in the first, Optional[float]",
+        ),
+        ("schema.yaml", ("ComplexValue:\n  kind", "Complex:\n  kind"), "only the second has `Complex`"),
+    ],
+)
+def test_files_of_pytorchs_that_disagree_are_a_failure(
+    torch: Path, capsys: pytest.CaptureFixture[str], name: str, change: tuple[str, str], message: str
+) -> None:
+    doctor(torch, name, change)
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 2
+    err = capsys.readouterr().err
+    assert "export_schema.thrift and schema.yaml beside it disagree: " in err
+    assert message in err
+
+
+def test_an_empty_file_of_pytorchs_is_a_failure(torch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (torch / "_export/serde/export_schema.thrift").write_text("")
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 2
+    assert "disagree: the first has no types\n" in capsys.readouterr().err
 
 
 def test_no_torch_is_a_failure(

@@ -35,6 +35,9 @@ _OUTPUT_RANKS: dict[str, tuple[int, str | None]] = {
     "gradient_to_user_input": (6, None),
 }
 
+#: The fields of a graph that hold notes on nodes.
+_NOTES = ("placeholder_metadata", "output_metadata", "get_attr_metadata", "getitem_metadata")
+
 #: Kinds of outputs that name an input.
 NAMING_INPUTS = ("user_input_mutation", "gradient_to_user_input")
 
@@ -195,7 +198,7 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
         for argument in call.subgraphs:
             found = _canonicalize_graph(argument.graph, f"{path}.nodes[{number}].{argument.name}")
             inner[id(argument)] = argument.name, found
-            argument.name = ""
+            argument.name, argument.node = "", None
     inputs, outputs = named_values(graph.inputs), named_values(graph.outputs)
     order = canonical_order(graph, calls, inputs, outputs, path)
     calls = [calls[position] for position in order]
@@ -212,7 +215,8 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
             argument.name = f"_g{len(names.subgraphs)}"
             names.subgraphs[argument.name] = inner[id(argument)]
 
-    graph.placeholder_metadata = graph.output_metadata = None
+    for field in _NOTES:
+        setattr(graph, field, None)
     graph.nodes = [call.node for call in calls]
     for field in TABLES:
         setattr(graph, field, _renamed_table(getattr(graph, field), names.values))

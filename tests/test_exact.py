@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import operator
 from typing import Any
 
 import pt2wire
@@ -46,6 +47,49 @@ def test_notes_come_back_as_they_were(note: Any, form: Any) -> None:
     assert_same_program(ep, loaded)
     assert repr(loaded.graph_module.meta["custom"]) == repr(note)
     assert pt2wire.validate(pt2wire.to_tree(ep)) == []
+
+
+def _parts(self: Any, x: torch.Tensor, condition: torch.Tensor) -> Any:
+    one, other = x.split(1)
+    with torch.no_grad():
+        both = one * other
+    chosen = torch.cond(condition, torch.sin, torch.cos, (one,))
+    return chosen, both, other.topk(2).values, [part + 1 for part in torch.tensor_split(x, 2, dim=1)]
+
+
+@pytest.mark.parametrize("form", ["json", "thrift"])
+def test_nodes_that_are_no_calls_keep_names_and_notes_of_their_own(form: Any) -> None:
+    inputs = torch.ones(2, 3), torch.tensor(True)
+    ep = exported(_parts, *inputs)
+    for module in (ep.graph_module, *ep.graph_module.children()):
+        for node in module.graph.nodes:
+            node.meta["custom"] = {"of": node.name, "number": (len(node.name),)}
+    getters = [node for node in ep.graph.nodes if node.op == "get_attr"]
+    assert any(node.name != node.target for node in getters)
+    file = io.BytesIO()
+    pt2wire.save(ep, file, formats=(form,))
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert_same_program(ep, loaded)
+    kinds = [(node.op, node.target is operator.getitem) for node in loaded.graph.nodes]
+    assert ("get_attr", False) in kinds and ("call_function", True) in kinds
+    if form == "json":
+        assert torch.equal(pytorch_load(file.getvalue()).module()(*inputs)[0], torch.ones(1, 3).sin())
+
+
+def test_nodes_without_notes_beside_a_call_with_some_have_none() -> None:
+    ep = exported(lambda self, x: x.split(1)[0], torch.ones(2))
+    item = node_named(ep, "getitem")
+    for key in list(item.meta.keys() - {"val"}):
+        del item.meta[key]
+    loaded = pt2wire.from_tree(pt2wire.to_tree(ep), {}, {}, example_inputs=ep.example_inputs)
+    assert node_named(loaded, "split").meta["torch_fn"]
+    assert node_named(loaded, "getitem").meta.keys() == {"val"}
+
+
+def test_notes_of_calls_are_written_once() -> None:
+    graph = pt2wire.to_tree(exported(lambda self, x: x.split(1)[0], torch.ones(2))).graph_module.graph
+    assert graph.nodes[0].metadata
+    assert graph.getitem_metadata is None and graph.get_attr_metadata is None
 
 
 def test_pytorch_loads_a_program_without_a_note_that_it_cannot_hold() -> None:

@@ -97,6 +97,7 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
         "Graph.order": (1003, "optional list<string>"),
         "Graph.getitem_metadata": (1004, "optional map<string, Notes>"),
         "Graph.constants": (1005, "optional list<GraphConstant>"),
+        "Graph.get_attr_metadata": (1006, "optional map<string, Notes>"),
         "InputToConstantInputSpec.exact_value": (1000, "optional Value"),
         "ModuleCallSignature.exact_in_spec": (1000, "optional list<TreeSpecNode>"),
         "ModuleCallSignature.exact_out_spec": (1001, "optional list<TreeSpecNode>"),

@@ -139,7 +139,10 @@ def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
         graph = export_graph(module, Values(values.symbols, own=values.own, refused=values.refused))
     except SerializeError as error:
         raise located(error, name) from error.__cause__
-    return types.GraphArgument(name=name, graph=graph)
+    if node.name == name:
+        return types.GraphArgument(name=name, graph=graph)
+    values.own.add("node")
+    return types.GraphArgument(name=name, graph=graph, node=node.name)
 
 
 _ATTRIBUTE_HINTS = {

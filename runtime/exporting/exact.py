@@ -140,6 +140,26 @@ def export_notes(meta: Mapping[str, Any], own: set[str]) -> types.Notes | None:
     return types.Notes(metadata=metadata, custom=custom)
 
 
+def export_own_notes(meta: Mapping[str, Any], call: Mapping[str, Any], own: set[str]) -> types.Notes | None:
+    """Write what is kept about a node that the format has none for, or None where its call has the same."""
+    if all(meta.get(key) is call.get(key) or _equal(key, meta, call) for key in METADATA_KEYS):
+        return None
+    in_use: set[str] = set()
+    notes, of_call = (
+        types.Notes(metadata=export_metadata(each), custom=export_note(each.get("custom"), in_use))
+        for each in (meta, call)
+    )
+    if notes == of_call:
+        return None
+    own |= {"notes", *in_use}
+    return notes
+
+
+def _equal(key: str, meta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    # What users noted may be of any type, with an idea of equality of its own.
+    return key != "custom" and bool(meta.get(key) == call.get(key))
+
+
 def _survives_json(note: Any) -> bool:
     if isinstance(note, dict):
         return all(isinstance(key, str) and _survives_json(value) for key, value in note.items())

@@ -14,7 +14,7 @@ from torch.fx import GraphModule, Node
 from ..errors import SerializeError
 from ..generated import types
 from .arguments import export_argument
-from .exact import export_notes
+from .exact import export_notes, export_own_notes
 from .faults import located
 from .nodes import export_node
 from .tables import TypeTable
@@ -96,13 +96,32 @@ _PLACEHOLDERS: TypeTable[Callable[[Node, Any, Values], types.Argument]] = TypeTa
 
 
 def _add_call(node: Node, graph: types.Graph, values: Values) -> None:
-    # A getitem was written with the node that it takes apart.
     if node.target is not operator.getitem:
         graph.nodes.append(export_node(node, values))
+        return
+    # A getitem was written with the node that it takes apart, but for its notes.
+    call = node
+    while call.target is operator.getitem:
+        call = call.args[0]  # type: ignore[assignment]
+    if node in values.references:
+        graph.getitem_metadata = _with_notes(graph.getitem_metadata, node, call, values)
 
 
 def _add_attribute(node: Node, graph: types.Graph, values: Values) -> None:
-    """Nothing: a subgraph is written where a node is called with it."""
+    """Only the notes: a subgraph is written where a node is called with it."""
+    for call in list(node.users)[:1]:
+        graph.get_attr_metadata = _with_notes(graph.get_attr_metadata, node, call, values)
+
+
+def _with_notes(
+    table: dict[str, types.Notes] | None, node: Node, call: Node, values: Values
+) -> dict[str, types.Notes] | None:
+    """A table of notes, to which those of a node are added that the format has none for."""
+    notes = export_own_notes(node.meta, call.meta, values.own)
+    if notes is not None:
+        table = {} if table is None else table
+        table[node.name] = notes
+    return table
 
 
 def _add_output(node: Node, graph: types.Graph, values: Values) -> None:

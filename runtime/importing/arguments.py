@@ -94,7 +94,11 @@ def _graph(value: types.GraphArgument, values: Values) -> Node:
         values.module.register_module(name, import_subgraph(value.graph, values))
     elif known != value.graph:
         raise DeserializeError(f"expected one subgraph named {name!r}, found two different ones")
-    return values.graph.create_node("get_attr", name, name=name)
+    node = values.graph.create_node("get_attr", name, name=value.node or name)
+    if value.node is not None:
+        check_name(value.node)
+        node.name = value.node  # FX alters a name that another node has for the time being
+    return node
 
 
 def _custom_obj(value: types.CustomObjArgument, values: Values) -> Any:

@@ -13,6 +13,7 @@ from ..errors import DeserializeError
 from ..generated import types
 from .arguments import import_argument
 from .faults import located, within
+from .metadata import METADATA_KEYS
 from .nodes import import_node, import_notes
 from .values import Program, Values
 
@@ -45,9 +46,11 @@ def import_graph(tree: types.Graph, program: Program, constant_names: dict[int, 
         except Exception as error:
             raise _in_node(located(error, f"nodes[{index}]"), node) from error
     _add_output(tree, values)
+    _drop_unused_outputs(values)
     _add_notes("placeholder", tree.placeholder_metadata, values)
     _add_notes("output", tree.output_metadata, values)
-    _drop_unused_outputs(values)
+    _add_notes("get_attr", tree.get_attr_metadata, values)
+    _add_notes("getitem", tree.getitem_metadata, values)
     _bind_unbacked(values)
     symbols.unbound = outer_unbound
     return values
@@ -121,19 +124,31 @@ def _add_output(tree: types.Graph, values: Values) -> None:
         )
 
 
-def _add_notes(op: str, notes: dict[str, types.Notes] | None, values: Values) -> None:
-    """Put the notes on nodes that are no calls where they were."""
+def _add_notes(kind: str, notes: dict[str, types.Notes] | None, values: Values) -> None:
+    """Put the notes on nodes that are no calls where they were, in place of those of the call."""
     if notes is None:
         return
-    nodes = {node.name: node for node in values.graph.nodes if node.op == op}
+    nodes = {node.name: node for node in values.graph.nodes if _kind(node) == kind}
     for name, noted in notes.items():
-        with within(f"{op}_metadata[{name[:80]!r}]"):
+        with within(f"{kind}_metadata[{name[:80]!r}]"):
             if name not in nodes:
-                raise DeserializeError(f"expected the name of the node of an {_NOTED[op]}, found another")
-            nodes[name].meta.update(import_notes(noted, values))
+                raise DeserializeError(f"expected the name of the node of {_NOTED[kind]}, found another")
+            meta = nodes[name].meta
+            for key in METADATA_KEYS:
+                meta.pop(key, None)
+            meta.update(import_notes(noted, values))
 
 
-_NOTED = {"placeholder": "input", "output": "output"}
+def _kind(node: Node) -> str:
+    return "getitem" if node.target is operator.getitem else node.op
+
+
+_NOTED = {
+    "placeholder": "an input",
+    "output": "the outputs",
+    "get_attr": "a subgraph",
+    "getitem": "one of several outputs",
+}
 
 
 # How an output is called that no node takes out: after the call, or after the list that it is in.

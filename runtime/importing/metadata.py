@@ -73,6 +73,8 @@ _ENTRIES: dict[str, Callable[[Metadata, str], Any]] = {
     "from_node": Metadata._from_node,
 }
 
+METADATA_KEYS = tuple(_ENTRIES)
+
 
 def import_graph_metadata(module: types.GraphModule) -> dict[str, Any]:
     """Read the metadata of a graph module: what users noted, and the field names of named tuples."""

@@ -84,6 +84,11 @@ def _operator(scope: Scope, value: str) -> None:
 
 def _graph(scope: Scope, value: types.GraphArgument) -> None:
     scope.check_name(value.name, ".as_graph.name")
+    if value.node is not None:
+        scope.program.own = True
+        scope.check_name(value.node, ".as_graph.node")
+        scope.take(value.node)
+    scope.getters.add(value.name if value.node is None else value.node)
     known = scope.subgraphs.setdefault(value.name, value.graph)
     if known is not value.graph:
         if known != value.graph:

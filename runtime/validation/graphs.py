@@ -57,6 +57,10 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
         scope.node = node
         _check_node(scope, node, index)
     scope.node = None
+    if graph.get_attr_metadata is not None:
+        check_notes(scope, "get_attr_metadata", graph.get_attr_metadata, scope.getters)
+    if graph.getitem_metadata is not None:
+        check_notes(scope, "getitem_metadata", graph.getitem_metadata, _item_names(graph))
     for index, argument in enumerate(graph.outputs):
         scope.at = ("outputs", index)
         if argument.type in _NOT_OUTPUTS:
@@ -141,6 +145,18 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             continue
         for name, kind in DEFINES[output.type](output.value):
             scope.define(name, kind, own=single and name == node.name)
+
+
+def _item_names(graph: types.Graph) -> set[str]:
+    """The names of values that are one of several results, or an item of one."""
+    return {
+        name
+        for node in graph.nodes
+        for output in node.outputs
+        if output.type in DEFINES
+        for name, _ in DEFINES[output.type](output.value)
+        if name != node.name
+    }
 
 
 def _call_operator(scope: Scope, node: types.Node, target: Target) -> None:

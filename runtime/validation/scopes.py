@@ -93,6 +93,7 @@ class Scope:
         kinds: The kind of each value defined so far.
         taken: Names of values and nodes so far. In torch.fx they share one space of names.
         subgraphs: Subgraphs by name. In torch.fx they are attributes of the graph's module.
+        getters: Names of the nodes that get a subgraph in torch.fx.
         levels: Levels on the stack of functorch that were opened and not closed.
         node: The node that is being checked; None for inputs and outputs.
         at: Where we are in the graph. A path is spelled out only for a finding.
@@ -102,6 +103,7 @@ class Scope:
         "at",
         "depth",
         "findings",
+        "getters",
         "graph",
         "kinds",
         "levels",
@@ -121,6 +123,7 @@ class Scope:
         self.kinds: dict[str, str] = {}
         self.taken: set[str] = set()
         self.subgraphs: dict[str, types.Graph] = {}
+        self.getters: set[str] = set()
         self.levels = 0
         self.node: types.Node | None = None
         self.at: tuple[str | int, ...] = ()

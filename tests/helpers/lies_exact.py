@@ -142,6 +142,38 @@ def notes_on_outputs_that_differ(tree: Tree) -> None:
     tree.graph_module.graph.output_metadata = {"output": notes}
 
 
+@lie("exact", f"{GRAPH}.get_attr_metadata.sin", "expected the name of a node with notes, found 'sin'")
+def notes_on_a_subgraph_that_is_none(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.get_attr_metadata = {"sin": types.Notes({}, None)}
+
+
+@lie("exact", f"{GRAPH}.getitem_metadata.sin", "expected the name of a node with notes, found 'sin'")
+def notes_on_an_item_that_is_a_call(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.getitem_metadata = {"sin": types.Notes({}, None)}
+
+
+@lie(
+    "duplicate-name",
+    f"{NODE}.inputs[1].arg",
+    f"expected a name that is defined once, found 'x' again, {COND}",
+)
+def getter_of_a_subgraph_with_the_name_of_an_input(tree: Tree) -> None:
+    _sign(tree)
+    node_of(tree, "cond").inputs[1].arg.as_graph.node = "x"
+
+
+@lie(
+    "name",
+    f"{NODE}.inputs[1].arg.as_graph.node",
+    f"expected an identifier, found 'a b': not an identifier, {COND}",
+)
+def getter_of_a_subgraph_that_is_no_name(tree: Tree) -> None:
+    _sign(tree)
+    node_of(tree, "cond").inputs[1].arg.as_graph.node = "a b"
+
+
 @lie("exact", "range_constraints['s77'].min_float", "expected a number that rounds to 2, found 7.5")
 def fraction_that_rounds_to_another(tree: Tree) -> None:
     _sign(tree)

@@ -49,7 +49,6 @@ class Loss(NamedTuple):
 LOSSES = (
     Loss(r" value offsets$", "PyTorch's format has a field for the offset of a value and writes 0 into it"),
     Loss(r" value container$", "PyTorch's format does not tell a list of returned tensors from a tuple"),
-    Loss(r" get_attr meta \w+$", "PyTorch's format keeps notes of calls only"),
 )
 LOSSES_IN_PYTORCHS_FILES = (
     Loss(

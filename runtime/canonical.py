@@ -11,6 +11,7 @@ from .canonical_values import TABLES, Named, calls_of, named_values
 from .collector import collector_off
 from .errors import DeserializeError
 from .generated import Struct, Union, types
+from .guards import check_guard
 
 # What is bound by name comes sorted by name; what is bound by position stays in order, behind it. The ranks
 # are PyTorch's, but for constant inputs: it moves them behind the other inputs, which changes what a call
@@ -98,7 +99,7 @@ def canonicalize_in_place(tree: types.ExportedProgram) -> Names:
     module.treespec_namedtuple_fields = _sorted(module.treespec_namedtuple_fields)
     tree.opset_version = _sorted(tree.opset_version)
     tree.range_constraints = _sorted(tree.range_constraints)
-    tree.guards_code.sort()
+    tree.guards_code = sorted(map(_spelled, tree.guards_code))
     writer, tree.writer = tree.writer, None
     if writer is not None and _has_own_fields(tree):
         # Such fields demand a writer; who it was is no part of the meaning.
@@ -221,6 +222,14 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
     for field in TABLES:
         setattr(graph, field, _renamed_table(getattr(graph, field), names.values))
     return names
+
+
+def _spelled(guard: str) -> str:
+    """A guard in the one spelling that loading gives it too; as it is where loading would refuse it."""
+    try:
+        return check_guard(guard)
+    except DeserializeError:
+        return guard
 
 
 def _strip(node: types.Node) -> str | None:

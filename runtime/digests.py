@@ -64,6 +64,8 @@ def check_digest(
     Raises:
         DeserializeError: Its digest, weights and constants included, is another.
     """
+    if not isinstance(expected, str):
+        raise TypeError(f"expected expected_digest as text, found {type(expected).__name__}")
     found = digest(tree, weights, constants)
     if found != expected.lower():
         raise DeserializeError(

@@ -10,7 +10,7 @@ class Pt2WireError(Exception):
         message: What was expected and what was there, as one sentence.
         path: Where: a file, a record in it, a path into the tree such as `graph_module.graph.nodes[3]`, or
             the name of a node.
-        hint: What the reader can do about it, as a sentence without its period.
+        hint: What the reader can do about it, as a sentence without its period, or a question with its mark.
 
     Example:
         >>> str(Pt2WireError("expected 8.2 to 8.20, found 9.0", path="schema_version", hint="Upgrade"))
@@ -25,7 +25,9 @@ class Pt2WireError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.path}: {self.message}" if self.path else self.message
-        return f"{text}. {self.hint.rstrip('.')}." if self.hint else text
+        if not self.hint:
+            return text
+        return f"{text}. {self.hint}" if self.hint.endswith("?") else f"{text}. {self.hint.rstrip('.')}."
 
 
 class SerializeError(Pt2WireError):

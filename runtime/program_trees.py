@@ -10,10 +10,10 @@ import torch
 from .exporting import export_program
 from .generated.types import ExportedProgram
 from .importing import import_program
-from .importing.example_inputs import rebuild_example_inputs
+from .importing.example_inputs import check_example_inputs, rebuild_example_inputs
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import permit
-from .trees import check_versions
+from .trees import check_tree, check_versions
 from .validation.loading import check_loadable
 
 
@@ -66,7 +66,8 @@ def from_tree(
         limits: As for `load`.
 
     Raises:
-        DeserializeError: The tree is not sound, or does not fit the weights.
+        DeserializeError: The tree is not sound, or does not fit the weights or example inputs.
+        TypeError: An argument has the wrong type.
 
     Example:
         >>> import torch
@@ -75,10 +76,16 @@ def from_tree(
         >>> torch.equal(again.module()(torch.ones(3, 2)), ep.module()(torch.ones(3, 2)))
         True
     """
+    check_tree(tree)
+    for name, tensors in (("weights", weights), ("constants", constants)):
+        if not isinstance(tensors, Mapping):
+            raise TypeError(f"expected {name} as tensors by name, found {type(tensors).__name__}")
     permissions = permit(allow_operators=allow_operators, types=types, limits=limits)
     check_loadable(tree, permissions=permissions)
     if example_inputs is None:
         example_inputs = rebuild_example_inputs(tree, permissions=permissions)
+    else:
+        check_example_inputs(tree, example_inputs, permissions)
     return import_program(
         tree,
         state_dict=dict(weights),

@@ -44,6 +44,7 @@ def to_json(tree: ExportedProgram) -> bytes:
 
     Raises:
         SerializeError: A value does not fit its field.
+        TypeError: `tree` is no tree.
 
     Example:
         >>> import pt2wire, torch
@@ -51,6 +52,7 @@ def to_json(tree: ExportedProgram) -> bytes:
         >>> to_json(pt2wire.to_tree(ep))[:25]
         b'{"graph_module":{"graph":'
     """
+    check_tree(tree)
     return encode(json_codec, tree)
 
 
@@ -67,6 +69,7 @@ def from_json(
 
     Raises:
         DeserializeError: The text is no program in JSON, or of a version that cannot be read.
+        TypeError: It is neither text nor bytes.
 
     Example:
         >>> import pt2wire, torch
@@ -75,9 +78,10 @@ def from_json(
         >>> from_json(to_json(tree)) == tree
         True
     """
-    return decode_program(
-        json_codec, data.encode() if isinstance(data, str) else data, "program", unknown, limits
-    )
+    if isinstance(data, str):
+        data = data.encode()
+    _check_bytes(data, "text or bytes")
+    return decode_program(json_codec, data, "program", unknown, limits)
 
 
 def to_thrift(tree: ExportedProgram) -> bytes:
@@ -91,6 +95,7 @@ def to_thrift(tree: ExportedProgram) -> bytes:
 
     Raises:
         SerializeError: A value does not fit its field, or the tree is nested deeper than Thrift's readers go.
+        TypeError: `tree` is no tree.
 
     Example:
         >>> import pt2wire, torch
@@ -99,6 +104,7 @@ def to_thrift(tree: ExportedProgram) -> bytes:
         >>> len(to_thrift(tree)) < len(to_json(tree))
         True
     """
+    check_tree(tree)
     return encode(thrift_codec, tree)
 
 
@@ -114,6 +120,7 @@ def from_thrift(
 
     Raises:
         DeserializeError: The bytes are no program in Thrift, or of a version that cannot be read.
+        TypeError: They are no bytes.
 
     Example:
         >>> import pt2wire, torch
@@ -122,7 +129,27 @@ def from_thrift(
         >>> from_thrift(to_thrift(tree)) == tree
         True
     """
+    _check_bytes(data, "bytes")
     return decode_program(thrift_codec, data, "program", unknown, limits)
+
+
+def check_tree(tree: object) -> None:
+    """Refuse what is no tree, with its type: most often it is PyTorch's program of the same name.
+
+    Raises:
+        TypeError: It is no tree of a program.
+    """
+    if not isinstance(tree, ExportedProgram):
+        kind = type(tree)
+        raise TypeError(
+            f"expected a tree, an ExportedProgram of pt2wire.generated, found {kind.__qualname__} of "
+            f"{kind.__module__.partition('.')[0]}"
+        )
+
+
+def _check_bytes(data: object, expected: str) -> None:
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"expected a program as {expected}, found {type(data).__name__}")
 
 
 def encode(codec: Codec, tree: Struct | Union, path: str = "") -> bytes:

@@ -38,12 +38,64 @@ def reader(request: pytest.FixtureRequest) -> Callable[[Any], Any]:
     return request.param  # type: ignore[no-any-return]
 
 
+def test_example_inputs_of_another_program_are_refused() -> None:
+    ep = linear_program()
+    with pytest.raises(DeserializeError, match="expected example inputs of 1 values, found 2"):
+        pt2wire.from_tree(pt2wire.to_tree(ep), ep.state_dict, {}, example_inputs=((1,), {"x": 2}))
+
+
+def test_an_empty_path_is_no_folder() -> None:
+    with pytest.raises(FileNotFoundError, match="No such file or directory: ''"):
+        pt2wire.save(linear_program(), "")
+
+
 # Arguments of a wrong type: TypeError.
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (
+            lambda: pt2wire.to_json(linear_program()),  # type: ignore[arg-type]
+            "expected a tree, an ExportedProgram of pt2wire.generated, found ExportedProgram of torch",
+        ),
+        (
+            lambda: pt2wire.to_thrift(None),  # type: ignore[arg-type]
+            "expected a tree, an ExportedProgram of pt2wire.generated, found NoneType of builtins",
+        ),
+        (
+            lambda: pt2wire.from_json(linear_program()),  # type: ignore[arg-type]
+            "expected a program as text or bytes, found ExportedProgram",
+        ),
+        (
+            lambda: pt2wire.from_thrift("text"),  # type: ignore[arg-type]
+            "expected a program as bytes, found str",
+        ),
+        (
+            lambda: pt2wire.from_tree(linear_program(), {}, {}),  # type: ignore[arg-type]
+            "expected a tree, an ExportedProgram of pt2wire.generated, found ExportedProgram of torch",
+        ),
+        (
+            lambda: pt2wire.from_tree(pt2wire.to_tree(linear_program()), None, {}),  # type: ignore[arg-type]
+            "expected weights as tensors by name, found NoneType",
+        ),
+        (
+            lambda: pt2wire.from_tree(
+                pt2wire.to_tree(linear_program()),
+                linear_program().state_dict,
+                {},
+                example_inputs=(torch.ones(2),),  # type: ignore[arg-type]
+            ),
+            "expected example inputs as a tuple of positional and a dict of keyword arguments",
+        ),
+        (
+            lambda: pt2wire.load(io.BytesIO(linear_archive()), expected_digest=3),  # type: ignore[arg-type]
+            "expected expected_digest as text, found int",
+        ),
+        (
+            lambda: pt2wire.load(io.TextIOWrapper(io.BytesIO(linear_archive()))),  # type: ignore[arg-type]
+            "expected a file object opened in binary mode, found one in text mode",
+        ),
         (
             lambda: pt2wire.load(linear_program()),  # type: ignore[arg-type]
             "expected a path or a binary file object, found ExportedProgram",

@@ -439,6 +439,30 @@ def test_guards_stay_on_when_example_inputs_are_missing_empty_or_refused(tmp_pat
     assert not (tmp_path / "marker").exists()
 
 
+@pytest.mark.parametrize("written_by", [saved, torch_saved], ids=["pt2wire", "PyTorch"])
+def test_a_program_without_example_inputs_comes_back_without(written_by: Any) -> None:
+    ep = linear_program()
+    ep._example_inputs = None
+    loaded = pt2wire.load(io.BytesIO(written_by(ep)))
+    assert loaded.example_inputs is pytorch_load(written_by(ep)).example_inputs is None
+    assert pt2wire.deserialize(pt2wire.serialize(ep)).example_inputs is None
+    for program in (ep, loaded):
+        with pytest.raises((RuntimeError, AssertionError), match=r"Expected input|Guard failed"):
+            program.module()(torch.ones(5, 7))
+
+
+@pytest.mark.parametrize("written_by", [saved, torch_saved], ids=["pt2wire", "PyTorch"])
+def test_a_size_among_example_inputs_stays_one(written_by: Any) -> None:
+    class View(torch.nn.Module):
+        def forward(self, size: torch.Size, x: torch.Tensor) -> torch.Tensor:
+            return x.view(size)
+
+    ep = torch.export.export(View(), (torch.Size([2, 3]), torch.arange(6)))
+    args, kwargs = pt2wire.load(io.BytesIO(written_by(ep))).example_inputs or ((), {})
+    assert type(args[0]) is torch.Size and args[0] == (2, 3) and kwargs == {}
+    assert torch.equal(args[1], torch.arange(6))
+
+
 def test_damaged_leaves_are_named_before_the_class_that_makes_them_needed() -> None:
     data = saved(MODELS["dataclasses"].program())
     for content in (b"no pickle", b"\x80\x02]q\x00."):

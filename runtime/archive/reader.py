@@ -186,6 +186,8 @@ def _private_bytes(source: Source, name: str, limits: Limits) -> memoryview:
             raise
     if getattr(source, "read", None) is None:
         raise TypeError(f"expected a path or a binary file object, found {type(source).__name__}")
+    if isinstance(source, io.TextIOBase):
+        raise TypeError("expected a file object opened in binary mode, found one in text mode")
     mapped = _map(source)
     if mapped is not None:
         return mapped

@@ -43,6 +43,8 @@ def open_target(target: Target, *, durable: bool = True) -> Iterator[IO[bytes]]:
         yield from _write_through(target)
         return
     path = os.fspath(target)
+    if not path:  # which would resolve to the current folder
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     # First the path as it is: what /dev/stdout and /dev/fd/1 resolve to need not be a path.
     mode = _mode(path)
     real = os.path.realpath(path)

@@ -1,9 +1,9 @@
 """Example inputs from the records that hold them, or rebuilt; mirror of `exporting.example_inputs`.
 
 PyTorch uses a program's example inputs to name the paths of its guards: without any, `module()` checks no
-guard and says nothing, so that a program may accept sizes that it computes wrongly. So a program is never
-loaded without: what cannot be opened safely is replaced by stand-ins, of the structure and sizes that the
-program itself describes.
+guard and says nothing, so that a program may accept sizes that it computes wrongly. So a program with guards
+is never loaded without: what cannot be opened safely is replaced by stand-ins, of the structure and sizes
+that the program itself describes.
 """
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ def import_example_inputs(
         permissions: What the caller permits: whether pickles may run code.
 
     Returns:
-        Positional and keyword arguments, stand-ins for them on the meta device (a warning says so, unless
-        the program has none), or None if those could not be built.
+        Positional and keyword arguments, or stand-ins for them on the meta device, with a warning that says
+        why, unless the program was saved without any. None if it was and has no guards that need them, or if
+        stand-ins could not be built.
 
     Raises:
         DeserializeError: The program's description of its inputs is damaged.
@@ -70,12 +71,33 @@ def import_example_inputs(
         reasons.append(_why_not(inputs))
     elif sample is None:
         reasons.append("the record that holds them is missing")
+    elif not reasons and not tree.guards_code:
+        return None
     if reasons:
         warnings.warn(
             f"{path}: example inputs are replaced by stand-ins on the meta device: {'; '.join(reasons)}",
             stacklevel=4,
         )
     return rebuild_example_inputs(tree, path, permissions)
+
+
+def check_example_inputs(tree: ExportedProgram, inputs: object, permissions: Permissions) -> None:
+    """Refuse what a caller gives as example inputs and cannot be the program's.
+
+    Raises:
+        DeserializeError: They hold more or fewer values than the program takes.
+        TypeError: They are no tuple of positional arguments and dict of keyword arguments.
+    """
+    if not _is_call(inputs):
+        raise TypeError(
+            "expected example inputs as a tuple of positional and a dict of keyword arguments, such as "
+            f"ep.example_inputs, found {type(inputs).__name__}"
+        )
+    expected, found = _in_spec(tree, permissions).num_leaves, len(pytree.tree_leaves(inputs))
+    if found != expected:
+        raise DeserializeError(
+            f"expected example inputs of {expected} values, found {found}", path="example_inputs"
+        )
 
 
 def rebuild_example_inputs(
@@ -116,15 +138,30 @@ def _opened(data: bytes | memoryview, devices: Devices | None, allow_pickle: boo
 
 def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:
     """Whether these are positional and keyword arguments that nest as the program's do."""
-    if not (isinstance(inputs, tuple) and len(inputs) == 2):
-        return False
-    args, kwargs = inputs
-    if not (isinstance(args, tuple) and isinstance(kwargs, dict)):
+    if not _is_call(inputs):
         return False
     try:
-        return pytree.tree_structure(inputs) == spec
+        return _with_tuples(pytree.tree_structure(inputs)) == spec
     except Exception:  # RecursionError among them
         return False
+
+
+def _is_call(inputs: object) -> bool:
+    """Whether these are positional and keyword arguments."""
+    return (
+        isinstance(inputs, tuple)
+        and len(inputs) == 2
+        and isinstance(inputs[0], tuple)
+        and isinstance(inputs[1], dict)
+    )
+
+
+def _with_tuples(spec: pytree.TreeSpec) -> pytree.TreeSpec:
+    """A structure as exporting sees it, which takes sizes for tuples."""
+    if spec.is_leaf():
+        return spec
+    kind = tuple if spec.type is torch.Size else spec.type
+    return pytree.TreeSpec(kind, spec._context, [_with_tuples(child) for child in spec.children()])
 
 
 def _why_not(opened: Any) -> str:

@@ -194,12 +194,17 @@ def test_a_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt(), MemoryError(), OSError(errno.EIO, "Input/output error")]
 )
-def test_any_error_leaves_the_old_file_and_no_other(tmp_path: Path, error: BaseException) -> None:
+@pytest.mark.parametrize("unnamed", [True, False])
+def test_any_error_leaves_the_old_file_and_no_other(
+    tmp_path: Path, error: BaseException, unnamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not unnamed:
+        monkeypatch.delattr(os, "O_TMPFILE")
     path = tmp_path / "m.pt2"
     path.write_bytes(OLD)
     with pytest.raises(type(error)), open_target(path) as file:
         file.write(b"half of the new one")
-        assert len(left_in(tmp_path)) == 2
+        assert len(left_in(tmp_path)) == (1 if unnamed else 2)
         raise error
     assert left_in(tmp_path) == ["m.pt2"]
     assert path.read_bytes() == OLD
@@ -250,6 +255,54 @@ def test_a_writer_that_is_killed_leaves_one_whole_file(tmp_path: Path) -> None:
             time.sleep(0.003 * delay)
             process.send_signal(signal.SIGKILL)
         assert target.read_bytes() in whole
+
+
+KILLED = """
+import os, signal, sys
+from pt2wire.archive.target import open_target
+with open_target(sys.argv[1]) as file:
+    file.write(b"half of the new one")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_nothing_is_left_of_a_file_whose_writer_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    path.write_bytes(OLD)
+    done = subprocess.run([sys.executable, "-c", KILLED, path], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert left_in(tmp_path) == ["m.pt2"]
+    assert path.read_bytes() == OLD
+
+
+@pytest.mark.parametrize("unnamed", [True, False])
+def test_a_file_without_a_name_becomes_one_as_any_other(
+    tmp_path: Path, unnamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not unnamed:
+        monkeypatch.delattr(os, "O_TMPFILE")
+    expected = tmp_path / "expected"
+    expected.touch()
+    for content in (b"one", b"two"):
+        with open_target(tmp_path / "m.pt2") as file:
+            file.write(content)
+        assert (tmp_path / "m.pt2").read_bytes() == content
+        assert (tmp_path / "m.pt2").stat().st_mode == expected.stat().st_mode
+    assert left_in(tmp_path) == ["expected", "m.pt2"]
+
+
+def test_a_file_that_cannot_get_a_name_names_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: str, path: str, **_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", source, None, path)
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(PermissionError) as caught, open_target(tmp_path / "m.pt2") as file:
+        file.write(b"one")
+    assert caught.value.filename == str(tmp_path / "m.pt2")
+    assert left_in(tmp_path) == []
 
 
 def test_readers_and_writers_of_one_path_never_meet_a_part(tmp_path: Path) -> None:

@@ -79,33 +79,71 @@ def _replace(path: str, shown: str, mode: int | None, durable: bool) -> Iterator
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), shown)
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}.tmp")
-    created = False
+    named = False
     try:
-        with open(temporary, "xb") as file:
-            created = True
+        with _unnamed(folder) or open(temporary, "xb") as file:
+            named = file.name == temporary
             if mode is not None:
                 os.fchmod(file.fileno(), stat.S_IMODE(mode))
             yield file
             file.flush()
             if durable:
                 os.fsync(file.fileno())
+            if not named:
+                named = True
+                _name(file, temporary)
         os.replace(temporary, path)
     except BaseException as error:
-        if created:
+        if named:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
-        if isinstance(error, OSError) and error.errno and error.filename in (None, temporary):
-            named = OSError(error.errno, error.strerror, shown)
-            named.add_note("Nothing was saved. If there was a file before, it is unchanged.")
-            raise named from error
+        if isinstance(error, OSError) and error.errno and _is_about(error, temporary):
+            told = OSError(error.errno, error.strerror, shown)
+            told.add_note("Nothing was saved. If there was a file before, it is unchanged.")
+            raise told from error
         raise
     if durable:
         try:
             _sync_folder(folder)
         except OSError as error:
-            named = OSError(error.errno, error.strerror, shown)
-            named.add_note("The file was saved, but a crash of the machine right now could undo it.")
-            raise named from error
+            told = OSError(error.errno, error.strerror, shown)
+            told.add_note("The file was saved, but a crash of the machine right now could undo it.")
+            raise told from error
+
+
+def _is_about(error: OSError, path: str) -> bool:
+    return error.filename is None or path in (error.filename, error.filename2)
+
+
+def _unnamed(folder: str) -> IO[bytes] | None:
+    """A new file in a folder, without a name, so that nothing is left of it if the process is killed.
+
+    None where the system has no such files: not all file systems of Linux do, and macOS has none.
+    """
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None:
+        return None
+    try:
+        descriptor = os.open(folder, flag | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    except OSError:  # opening one with a name says why, if that fails too
+        return None
+    if not os.path.exists(_PROCESS_FILE.format(descriptor)):  # it could not get a name
+        os.close(descriptor)
+        return None
+    return open(descriptor, "wb")
+
+
+_PROCESS_FILE = "/proc/self/fd/{}"
+
+
+def _name(file: IO[bytes], path: str) -> None:
+    """Give a file a name. Where another file has it, only renaming can replace that."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        # Only with a folder does Python follow the link that stands for the open file.
+        os.link(_PROCESS_FILE.format(file.fileno()), path, src_dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _sync_folder(folder: str) -> None:

@@ -47,3 +47,10 @@ assert os.waitpid(child, 0)[1] == 0
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
     subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)
+
+
+def test_several_can_be_computed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, "_processors", lambda: 2)
+    contents = [NOISE[:length] for length in (5 * MIB, 10, 6 * MIB, 4 * MIB + 1)]
+    waiting = [checksums.start_crc32(content) for content in contents]
+    assert [wait() for wait in reversed(waiting)] == [zlib.crc32(each) for each in reversed(contents)]

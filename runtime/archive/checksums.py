@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import zlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from ..limits import MIB
@@ -20,16 +21,28 @@ def crc32(data: bytes | bytearray | memoryview) -> int:
         >>> crc32(b"123456789") == zlib.crc32(b"123456789") == 0xCBF43926
         True
     """
+    return start_crc32(data)()
+
+
+def start_crc32(data: bytes | bytearray | memoryview) -> Callable[[], int]:
+    """Compute the CRC-32 of some bytes while something else is done.
+
+    Returns:
+        What waits for it.
+
+    Example:
+        >>> wait = start_crc32(b"123456789")
+        >>> hex(wait())
+        '0xcbf43926'
+    """
     view = memoryview(data)
     if len(view) < _WORTH_THREADS or _processors() == 1:
-        return zlib.crc32(view)
+        return lambda: zlib.crc32(view)
     # All parts but the first have one length, so that one table serves.
     first = len(view) % _PART or _PART
     parts = [view[:first], *(view[start : start + _PART] for start in range(first, len(view), _PART))]
-    crc = 0
-    for part in _pool().map(zlib.crc32, parts):
-        crc = _behind(crc) ^ part
-    return crc
+    running = _pool().map(zlib.crc32, parts)
+    return lambda: functools.reduce(lambda crc, part: _behind(crc) ^ part, running, 0)
 
 
 def _behind(crc: int) -> int:

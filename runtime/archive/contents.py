@@ -199,8 +199,7 @@ def write_archive(
             archive.add(records.sample_inputs(name), program.sample_inputs)
             if program.flat_inputs is not None:
                 archive.add(records.flat_inputs(name), program.flat_inputs)
-        for record, get in (*payloads.items(), *others.items()):
-            archive.add(record, get())
+        archive.add_all((*payloads.items(), *others.items()))
 
 
 def _encoded(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
-from typing import IO, Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import IO, Any, Self
 
 from ..errors import SerializeError
 from ..limits import MIB
-from .checksums import crc32
+from .checksums import start_crc32
 from .records import ALIGNMENT, EXTRA, ROOT
 
 _LOCAL_HEADER_SIZE = 30
@@ -35,13 +35,21 @@ class ArchiveWriter:
         self._compress = compress
         self._names: set[str] = set()
 
-    def add(self, record: str, content: bytes | bytearray | memoryview, *, deflate: bool = False) -> None:
+    def add(
+        self,
+        record: str,
+        content: bytes | bytearray | memoryview,
+        *,
+        deflate: bool = False,
+        crc: Callable[[], int] | None = None,
+    ) -> None:
         """Append one record.
 
         Args:
             record: Its name below the root folder.
             content: Its bytes.
             deflate: Compress it, if the archive is to be compressed.
+            crc: Gives its CRC-32, if somebody has begun to compute that.
 
         Raises:
             SerializeError: There is a record of that name already.
@@ -51,6 +59,7 @@ class ArchiveWriter:
         if key in self._names:
             raise SerializeError("two records of one name", path=record, hint="Rename a program or a file")
         self._names.add(key)
+        crc = crc or start_crc32(content)
         view = memoryview(content).cast("B")
         info = zipfile.ZipInfo(f"{ROOT}/{record}", date_time=(1980, 1, 1, 0, 0, 0))
         info.create_system = 3  # else it tells the operating system
@@ -59,9 +68,25 @@ class ArchiveWriter:
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o600 << 16
             packer = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, -zlib.MAX_WBITS)
-            self._append(info, view, (packer.compress(view), packer.flush()))
+            self._append(info, view, (packer.compress(view), packer.flush()), crc)
         else:
-            self._append(info, view, (view,))
+            self._append(info, view, (view,), crc)
+
+    def add_all(self, contents: Iterable[tuple[str, Callable[[], bytes | bytearray | memoryview]]]) -> None:
+        """Append records, and compute the CRC of each while the one before is being written.
+
+        Args:
+            contents: Names, and what gives the bytes. Not more than two contents are held at a time.
+        """
+        before: tuple[str, Any, Callable[[], int]] | None = None
+        for record, get in contents:
+            content = get()
+            following = record, content, start_crc32(content)
+            if before is not None:
+                self.add(before[0], before[1], crc=before[2])
+            before = following
+        if before is not None:
+            self.add(before[0], before[1], crc=before[2])
 
     def __enter__(self) -> Self:
         return self
@@ -72,11 +97,17 @@ class ArchiveWriter:
             self._zip.fp = None  # else the zip file's finalizer would write a directory some time later
         self._zip.close()
 
-    def _append(self, info: zipfile.ZipInfo, view: memoryview, packed: Sequence[bytes | memoryview]) -> None:
+    def _append(
+        self,
+        info: zipfile.ZipInfo,
+        view: memoryview,
+        packed: Sequence[bytes | memoryview],
+        crc: Callable[[], int],
+    ) -> None:
         """Write a record behind its final header. `ZipFile.open` would go back to fill in the header, which
         not every file can, and compute the CRC on one processor."""
         zip64 = len(view) > _LARGE
-        info.CRC = crc32(view)
+        info.CRC = crc()
         info.compress_size = sum(len(part) for part in packed)
         info.header_offset = self._file.tell()
         if info.compress_type == zipfile.ZIP_STORED:

@@ -246,15 +246,15 @@ RULES = (
     LintRule(
         "keyword",
         Level.SOURCE,
-        "names are free in Thrift, C++, Python and the schema language",
-        "a field `lambda`, a type `optional`",
+        "names are free in Thrift, C++, Python, in what is generated, and in the schema language",
+        "a field `lambda`, a type `optional`, a type `dataclass`",
         names.taken_words,
     ),
     LintRule(
         "reserved-form",
         Level.SOURCE,
         "names are not of a form that C++ or Python treats specially",
-        "a field `a__b` or `_B`",
+        "a field `a__b` or `_b`, an enum value `_missing_`",
         names.reserved_forms,
     ),
     LintRule(
@@ -284,6 +284,13 @@ RULES = (
         "enum tables can be read in both directions",
         "two values with `torch: float16`",
         names.mapped_names,
+    ),
+    LintRule(
+        "shadowed-type",
+        Level.SOURCE,
+        "a name within a class is a field or a type, not both",
+        "a field `Device` while there is a type `Device`",
+        names.shadowed_types,
     ),
     LintRule(
         "missing-bits",

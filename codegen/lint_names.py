@@ -35,11 +35,12 @@ def _taken(
 def reserved_forms(schema: Schema) -> Iterator[Report]:
     """No name has a form that languages keep for their own use."""
     for name, item in items(schema):
-        if "__" in item.name or re.match("_[A-Z]", item.name):
-            message = f"`{name}` has a form that C++ and Python keep for themselves"
-            yield Report(
-                item.position, message, "Use neither two underscores in a row nor `_` before a capital"
-            )
+        if isinstance(item, EnumValue):
+            taken, hint = r".*__|_[A-Z]|_.*_$", "Use neither `__` nor `_` before a capital or at both ends"
+        else:
+            taken, hint = r".*__|_", "Begin with a letter, and use no two underscores in a row"
+        if re.match(taken, item.name):
+            yield Report(item.position, f"`{name}` has a form that C++ and Python keep for themselves", hint)
 
 
 def converted_names(schema: Schema) -> Iterator[Report]:
@@ -95,6 +96,24 @@ def short_names(schema: Schema) -> Iterator[Report]:
                 hint = f"In Python, both would be made by {definition.name}.of_{short}(); rename one"
                 yield Report(field.position, message, hint)
             seen.setdefault(short, field.name)
+        constructors = {f"of_{short}": name for short, name in seen.items()}
+        for field in definition.fields if definition.kind is Kind.UNION else ():
+            if field.name in constructors:
+                message = (
+                    f"`{definition.name}.{field.name}` is what makes `{constructors[field.name]}` in Python"
+                )
+                yield Report(field.position, message, "Rename one of the two")
+
+
+def shadowed_types(schema: Schema) -> Iterator[Report]:
+    """No field or member is called as a type is, which it would hide within its class."""
+    for definition in schema.types.values():
+        for field in definition.fields:
+            if field.name in schema.types:
+                message = f"`{definition.name}.{field.name}` has the name of a type"
+                yield Report(
+                    field.position, message, "C++ and Python would take the one for the other; rename it"
+                )
 
 
 def items(schema: Schema) -> Iterator[tuple[str, TypeDef | Field | EnumValue]]:

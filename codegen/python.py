@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import keyword
 import re
 import textwrap
 from collections.abc import Iterator
@@ -24,44 +22,6 @@ from .model import (
 from .python_code import SPELLINGS, Code, default_value
 from .python_text import fitted, fitted_call, tidied
 from .render import WIDTH, banner, render
-
-_IN_CLASS_BODIES = (
-    "bool",
-    "bytes",
-    "dict",
-    "field",
-    "float",
-    "int",
-    "list",
-    "property",
-    "staticmethod",
-    "str",
-)
-
-#: Names that the classes need for themselves; a field of the schema cannot have them.
-RESERVED_FIELD_NAMES = frozenset({"FIELD_IDS", "create", *_IN_CLASS_BODIES, *keyword.kwlist})
-RESERVED_MEMBER_NAMES = RESERVED_FIELD_NAMES | {"type", "value"}
-
-#: Names of the generated modules' own; a type of the schema cannot have them.
-RESERVED_TYPE_NAMES = frozenset(
-    {
-        *("BY_ID", "BY_NAME", "BUILDERS", "DEEP", "MAX_INT", "MIN_INT", "NEWER", "READ", "WRITE"),
-        *(
-            "Any",
-            "Callable",
-            "ClassVar",
-            "CodecError",
-            "DepthError",
-            "FieldSpec",
-            "IntEnum",
-            "Iterable",
-            "ListOf",
-            "MapOf",
-        ),
-        *("Path", "Struct", "Suspect", "Type", "Union"),
-        *dir(builtins),
-    }
-)
 
 _CONSTANTS = (
     "BITS",

@@ -251,7 +251,7 @@ class Code:
         key, item = f"k{level or ''}", f"v{level or ''}"
         match type_:
             case NamedType(name, Kind.ENUM):
-                return f"_{name}[{value}]"
+                return f"_values_{name}[{value}]"
             case ListType(inner) if (made := self._converted(inner, item, level + 1)) != item:
                 return f"[{made} for {item} in {value}]"
             case MapType(inner) if (made := self._converted(inner, item, level + 1)) != item:

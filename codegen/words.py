@@ -1,8 +1,19 @@
-"""Names that a schema cannot use, because a target language has them for itself."""
+"""Names that a schema cannot use, because a target language or what is generated in it has them for itself.
+
+tests/test_codegen_names.py finds in the generated code what must stand here.
+"""
 
 from __future__ import annotations
 
-from . import cpp, python
+import builtins
+import keyword
+
+from . import cpp
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 _THRIFT_WORDS = """
 BEGIN END __CLASS__ __DIR__ __FILE__ __FUNCTION__ __LINE__ __METHOD__ __NAMESPACE__ abstract alias and
@@ -21,17 +32,100 @@ with xor xsd_all xsd_attrs xsd_namespace xsd_nillable xsd_optional yield
 #: What Apache's compiler refuses as a name: its own words, and those of languages it generates for.
 THRIFT = frozenset(_THRIFT_WORDS.split())
 
+#: Names of the generated Python modules, and of what those have that import the types.
+_PYTHON_MODULES = _words(
+    """
+Any BITS BUILDERS BY_ID BY_NAME C10_NAMES Callable ClassVar CodecError DEEP DepthError FIELD_IDS FieldSpec
+IntEnum Iterable KW_ONLY ListOf MAX_INT MAX_JSON_DEPTH MAX_THRIFT_DEPTH MIN_INT MapOf NEWER OLDEST_VERSION
+Path READ REVISION SCHEMA_VERSION Struct Suspect TORCH_NAMES TREESPEC_VERSION Type Union WRITE annotations
+base blank builder check check_keys check_list check_map check_tree cls collector dataclass expected field
+fields finish finish_all forget found index item item1 json_codec k k1 key listed made make member meta name
+names number o optional own p partial parts pop read_binary read_bool read_double read_enum read_int
+read_list read_map read_str required room self shown shown_names slot text thrift_codec tree type_ type_name
+types unknown unread unset v v1 value values write_binary write_bool write_double write_int write_list
+write_map write_str
+"""
+)
+
+#: Attributes of structs in Python, and names within their classes.
+_PYTHON_STRUCTS = _words(
+    """
+ClassVar FIELD_IDS KW_ONLY bool bytes dict field float int list str
+"""
+)
+
+#: The same of unions.
+_PYTHON_UNIONS = _words(
+    """
+ClassVar FIELD_IDS SLOTS become blank bool bytes create dict float int list property staticmethod str type
+value
+"""
+)
+
+#: Attributes of enums in Python, of any version.
+_PYTHON_ENUMS = _words(
+    """
+as_integer_ratio bit_count bit_length conjugate denominator from_bytes imag mro name numerator real to_bytes
+value
+"""
+)
+
+#: Names that the C++ headers declare beside the types.
+_CPP_NAMESPACES = _words(
+    """
+Archive ArchiveOptions Arena Binary Box Bytes CompactReader CompactWriter CrcTables Decoder Document Encoder
+Entry Error FieldHeader FieldInfo FlatMap Indirect JsonDecoder JsonReader JsonSizes JsonString Limits List
+ListHeader Map MapHeader MapIndex MemberValue Owned OwnedBuilder OwnedEntry OwnedOptions Payloads R Record S
+Shape Shapes Span String ThriftOptions ThriftReader ThriftWriter Traits Union Unknown Unwrapped View
+ViewBuilder Weight Wire Zip ZipLimits base64_digits basic bits c10_name constant copy crc32 crc_tables
+decode_compact decode_json decode_json_owned decode_owned detail each_item encode_compact equal equal_unions
+fields_with from_base64 hash inflate is_ascii is_digit is_indirect is_json_blank is_list is_map is_optional
+item_size json_double json_sizes json_special lacks make_base64_digits make_crc_tables make_document
+make_weight map_file max_depth max_json_depth mix multiply_add name needed_bytes oldest_version_major
+oldest_version_minor owned pt2wire read_json read_thrift refuse_skipped schema_revision schema_version_major
+schema_version_minor thrift_type to_owned torch_name treespec_version utf8_sequence valid_utf8_prefix
+wire_name within_field within_key write_thrift
+"""
+)
+
+#: Names within structs and unions in C++.
+_CPP_BODIES = _words(
+    """
+Binary Indirect List Map Member S String Union detail std
+"""
+)
+
+#: Constants of the IDL.
+_THRIFT_CONSTANTS = _words(
+    """
+OLDEST_VERSION_MAJOR OLDEST_VERSION_MINOR REVISION TREESPEC_VERSION VERSION_MAJOR VERSION_MINOR
+"""
+)
+
+#: Methods of what Apache's compiler makes of a struct.
+_THRIFT_METHODS = _words(
+    """
+printTo read validate write
+"""
+)
+
 #: Words of the schema language itself: a type so named could not be told from them.
 SCHEMA = frozenset({"optional", "list", "map", "bool", "i64", "double", "string", "binary"})
 
-_EVERYWHERE = {"Thrift": THRIFT, "C++": cpp.KEYWORDS, "Python": python.RESERVED_FIELD_NAMES}
+PYTHON_TYPES = frozenset({*keyword.kwlist, *dir(builtins)}) | _PYTHON_MODULES | _PYTHON_STRUCTS
+_PYTHON_WORDS = frozenset(keyword.kwlist)
 
 #: For each kind of name: the languages, and what each takes.
 FOR_TYPES = {
-    **_EVERYWHERE,
-    "Python": python.RESERVED_TYPE_NAMES | python.RESERVED_FIELD_NAMES,
+    "Thrift": THRIFT | _THRIFT_CONSTANTS,
+    "C++": cpp.KEYWORDS | _CPP_NAMESPACES | _CPP_BODIES,
+    "Python": PYTHON_TYPES,
     "schema": SCHEMA,
 }
-FOR_FIELDS = _EVERYWHERE
-FOR_MEMBERS = {**_EVERYWHERE, "Python": python.RESERVED_MEMBER_NAMES}
-FOR_VALUES = {**_EVERYWHERE, "Python": python.RESERVED_FIELD_NAMES | {"name", "value", "mro"}}
+FOR_FIELDS = {
+    "Thrift": THRIFT | _THRIFT_METHODS,
+    "C++": cpp.KEYWORDS | _CPP_BODIES,
+    "Python": _PYTHON_WORDS | _PYTHON_STRUCTS,
+}
+FOR_MEMBERS = {**FOR_FIELDS, "Python": _PYTHON_WORDS | _PYTHON_UNIONS}
+FOR_VALUES = {"Thrift": THRIFT, "C++": cpp.KEYWORDS, "Python": _PYTHON_WORDS | _PYTHON_ENUMS}

@@ -776,26 +776,26 @@ def _check_SymExprHint(o: Any) -> None:
     _MEMBERS_SymExprHint[o.type](o)
 
 
-def _check_SymExprHint_as_int(o: Any) -> None:
+def _check_SymExprHint__as_int(o: Any) -> None:
     value = o._as_int
     if value.__class__ is not int or not MIN_INT <= value <= MAX_INT:
         raise Suspect
 
 
-def _check_SymExprHint_as_bool(o: Any) -> None:
+def _check_SymExprHint__as_bool(o: Any) -> None:
     if o._as_bool.__class__ is not bool:
         raise Suspect
 
 
-def _check_SymExprHint_as_float(o: Any) -> None:
+def _check_SymExprHint__as_float(o: Any) -> None:
     if o._as_float.__class__ is not float:
         raise Suspect
 
 
 _MEMBERS_SymExprHint: dict[str, Callable[..., None]] = {
-    "as_int": _check_SymExprHint_as_int,
-    "as_bool": _check_SymExprHint_as_bool,
-    "as_float": _check_SymExprHint_as_float,
+    "as_int": _check_SymExprHint__as_int,
+    "as_bool": _check_SymExprHint__as_bool,
+    "as_float": _check_SymExprHint__as_float,
 }
 
 
@@ -806,19 +806,19 @@ def _check_SymInt(o: Any) -> None:
     _MEMBERS_SymInt[o.type](o)
 
 
-def _check_SymInt_as_expr(o: Any) -> None:
+def _check_SymInt__as_expr(o: Any) -> None:
     _check_SymExpr(o._as_expr)
 
 
-def _check_SymInt_as_int(o: Any) -> None:
+def _check_SymInt__as_int(o: Any) -> None:
     value = o._as_int
     if value.__class__ is not int or not MIN_INT <= value <= MAX_INT:
         raise Suspect
 
 
 _MEMBERS_SymInt: dict[str, Callable[..., None]] = {
-    "as_expr": _check_SymInt_as_expr,
-    "as_int": _check_SymInt_as_int,
+    "as_expr": _check_SymInt__as_expr,
+    "as_int": _check_SymInt__as_int,
 }
 
 
@@ -829,18 +829,18 @@ def _check_SymFloat(o: Any) -> None:
     _MEMBERS_SymFloat[o.type](o)
 
 
-def _check_SymFloat_as_expr(o: Any) -> None:
+def _check_SymFloat__as_expr(o: Any) -> None:
     _check_SymExpr(o._as_expr)
 
 
-def _check_SymFloat_as_float(o: Any) -> None:
+def _check_SymFloat__as_float(o: Any) -> None:
     if o._as_float.__class__ is not float:
         raise Suspect
 
 
 _MEMBERS_SymFloat: dict[str, Callable[..., None]] = {
-    "as_expr": _check_SymFloat_as_expr,
-    "as_float": _check_SymFloat_as_float,
+    "as_expr": _check_SymFloat__as_expr,
+    "as_float": _check_SymFloat__as_float,
 }
 
 
@@ -851,18 +851,18 @@ def _check_SymBool(o: Any) -> None:
     _MEMBERS_SymBool[o.type](o)
 
 
-def _check_SymBool_as_expr(o: Any) -> None:
+def _check_SymBool__as_expr(o: Any) -> None:
     _check_SymExpr(o._as_expr)
 
 
-def _check_SymBool_as_bool(o: Any) -> None:
+def _check_SymBool__as_bool(o: Any) -> None:
     if o._as_bool.__class__ is not bool:
         raise Suspect
 
 
 _MEMBERS_SymBool: dict[str, Callable[..., None]] = {
-    "as_expr": _check_SymBool_as_expr,
-    "as_bool": _check_SymBool_as_bool,
+    "as_expr": _check_SymBool__as_expr,
+    "as_bool": _check_SymBool__as_bool,
 }
 
 
@@ -873,20 +873,20 @@ def _check_SymIntArgument(o: Any) -> None:
     _MEMBERS_SymIntArgument[o.type](o)
 
 
-def _check_SymIntArgument_as_name(o: Any) -> None:
+def _check_SymIntArgument__as_name(o: Any) -> None:
     if o._as_name.__class__ is not str:
         raise Suspect
 
 
-def _check_SymIntArgument_as_int(o: Any) -> None:
+def _check_SymIntArgument__as_int(o: Any) -> None:
     value = o._as_int
     if value.__class__ is not int or not MIN_INT <= value <= MAX_INT:
         raise Suspect
 
 
 _MEMBERS_SymIntArgument: dict[str, Callable[..., None]] = {
-    "as_name": _check_SymIntArgument_as_name,
-    "as_int": _check_SymIntArgument_as_int,
+    "as_name": _check_SymIntArgument__as_name,
+    "as_int": _check_SymIntArgument__as_int,
 }
 
 
@@ -897,19 +897,19 @@ def _check_SymFloatArgument(o: Any) -> None:
     _MEMBERS_SymFloatArgument[o.type](o)
 
 
-def _check_SymFloatArgument_as_name(o: Any) -> None:
+def _check_SymFloatArgument__as_name(o: Any) -> None:
     if o._as_name.__class__ is not str:
         raise Suspect
 
 
-def _check_SymFloatArgument_as_float(o: Any) -> None:
+def _check_SymFloatArgument__as_float(o: Any) -> None:
     if o._as_float.__class__ is not float:
         raise Suspect
 
 
 _MEMBERS_SymFloatArgument: dict[str, Callable[..., None]] = {
-    "as_name": _check_SymFloatArgument_as_name,
-    "as_float": _check_SymFloatArgument_as_float,
+    "as_name": _check_SymFloatArgument__as_name,
+    "as_float": _check_SymFloatArgument__as_float,
 }
 
 
@@ -920,19 +920,19 @@ def _check_SymBoolArgument(o: Any) -> None:
     _MEMBERS_SymBoolArgument[o.type](o)
 
 
-def _check_SymBoolArgument_as_name(o: Any) -> None:
+def _check_SymBoolArgument__as_name(o: Any) -> None:
     if o._as_name.__class__ is not str:
         raise Suspect
 
 
-def _check_SymBoolArgument_as_bool(o: Any) -> None:
+def _check_SymBoolArgument__as_bool(o: Any) -> None:
     if o._as_bool.__class__ is not bool:
         raise Suspect
 
 
 _MEMBERS_SymBoolArgument: dict[str, Callable[..., None]] = {
-    "as_name": _check_SymBoolArgument_as_name,
-    "as_bool": _check_SymBoolArgument_as_bool,
+    "as_name": _check_SymBoolArgument__as_name,
+    "as_bool": _check_SymBoolArgument__as_bool,
 }
 
 
@@ -943,18 +943,18 @@ def _check_OptionalTensorArgument(o: Any) -> None:
     _MEMBERS_OptionalTensorArgument[o.type](o)
 
 
-def _check_OptionalTensorArgument_as_tensor(o: Any) -> None:
+def _check_OptionalTensorArgument__as_tensor(o: Any) -> None:
     _check_TensorArgument(o._as_tensor)
 
 
-def _check_OptionalTensorArgument_as_none(o: Any) -> None:
+def _check_OptionalTensorArgument__as_none(o: Any) -> None:
     if o._as_none.__class__ is not bool:
         raise Suspect
 
 
 _MEMBERS_OptionalTensorArgument: dict[str, Callable[..., None]] = {
-    "as_tensor": _check_OptionalTensorArgument_as_tensor,
-    "as_none": _check_OptionalTensorArgument_as_none,
+    "as_tensor": _check_OptionalTensorArgument__as_tensor,
+    "as_none": _check_OptionalTensorArgument__as_none,
 }
 
 
@@ -965,140 +965,140 @@ def _check_Argument(o: Any, room: int) -> None:
     _MEMBERS_Argument[o.type](o, room)
 
 
-def _check_Argument_as_none(o: Any, room: int) -> None:
+def _check_Argument__as_none(o: Any, room: int) -> None:
     if o._as_none.__class__ is not bool:
         raise Suspect
 
 
-def _check_Argument_as_tensor(o: Any, room: int) -> None:
+def _check_Argument__as_tensor(o: Any, room: int) -> None:
     _check_TensorArgument(o._as_tensor)
 
 
-def _check_Argument_as_tensors(o: Any, room: int) -> None:
+def _check_Argument__as_tensors(o: Any, room: int) -> None:
     if o._as_tensors.__class__ is not list:
         raise Suspect
     for item in o._as_tensors:
         _check_TensorArgument(item)
 
 
-def _check_Argument_as_int(o: Any, room: int) -> None:
+def _check_Argument__as_int(o: Any, room: int) -> None:
     value = o._as_int
     if value.__class__ is not int or not MIN_INT <= value <= MAX_INT:
         raise Suspect
 
 
-def _check_Argument_as_ints(o: Any, room: int) -> None:
+def _check_Argument__as_ints(o: Any, room: int) -> None:
     check_list(o._as_ints, int)
 
 
-def _check_Argument_as_float(o: Any, room: int) -> None:
+def _check_Argument__as_float(o: Any, room: int) -> None:
     if o._as_float.__class__ is not float:
         raise Suspect
 
 
-def _check_Argument_as_floats(o: Any, room: int) -> None:
+def _check_Argument__as_floats(o: Any, room: int) -> None:
     check_list(o._as_floats, float)
 
 
-def _check_Argument_as_string(o: Any, room: int) -> None:
+def _check_Argument__as_string(o: Any, room: int) -> None:
     if o._as_string.__class__ is not str:
         raise Suspect
 
 
-def _check_Argument_as_strings(o: Any, room: int) -> None:
+def _check_Argument__as_strings(o: Any, room: int) -> None:
     check_list(o._as_strings, str)
 
 
-def _check_Argument_as_sym_int(o: Any, room: int) -> None:
+def _check_Argument__as_sym_int(o: Any, room: int) -> None:
     _check_SymIntArgument(o._as_sym_int)
 
 
-def _check_Argument_as_sym_ints(o: Any, room: int) -> None:
+def _check_Argument__as_sym_ints(o: Any, room: int) -> None:
     if o._as_sym_ints.__class__ is not list:
         raise Suspect
     for item in o._as_sym_ints:
         _check_SymIntArgument(item)
 
 
-def _check_Argument_as_scalar_type(o: Any, room: int) -> None:
+def _check_Argument__as_scalar_type(o: Any, room: int) -> None:
     if o._as_scalar_type.__class__ is not ScalarType:
         raise Suspect
 
 
-def _check_Argument_as_memory_format(o: Any, room: int) -> None:
+def _check_Argument__as_memory_format(o: Any, room: int) -> None:
     if o._as_memory_format.__class__ is not MemoryFormat:
         raise Suspect
 
 
-def _check_Argument_as_layout(o: Any, room: int) -> None:
+def _check_Argument__as_layout(o: Any, room: int) -> None:
     if o._as_layout.__class__ is not Layout:
         raise Suspect
 
 
-def _check_Argument_as_device(o: Any, room: int) -> None:
+def _check_Argument__as_device(o: Any, room: int) -> None:
     _check_Device(o._as_device)
 
 
-def _check_Argument_as_bool(o: Any, room: int) -> None:
+def _check_Argument__as_bool(o: Any, room: int) -> None:
     if o._as_bool.__class__ is not bool:
         raise Suspect
 
 
-def _check_Argument_as_bools(o: Any, room: int) -> None:
+def _check_Argument__as_bools(o: Any, room: int) -> None:
     check_list(o._as_bools, bool)
 
 
-def _check_Argument_as_sym_bool(o: Any, room: int) -> None:
+def _check_Argument__as_sym_bool(o: Any, room: int) -> None:
     _check_SymBoolArgument(o._as_sym_bool)
 
 
-def _check_Argument_as_sym_bools(o: Any, room: int) -> None:
+def _check_Argument__as_sym_bools(o: Any, room: int) -> None:
     if o._as_sym_bools.__class__ is not list:
         raise Suspect
     for item in o._as_sym_bools:
         _check_SymBoolArgument(item)
 
 
-def _check_Argument_as_graph(o: Any, room: int) -> None:
+def _check_Argument__as_graph(o: Any, room: int) -> None:
     _check_GraphArgument(o._as_graph, room - 1)
 
 
-def _check_Argument_as_optional_tensors(o: Any, room: int) -> None:
+def _check_Argument__as_optional_tensors(o: Any, room: int) -> None:
     if o._as_optional_tensors.__class__ is not list:
         raise Suspect
     for item in o._as_optional_tensors:
         _check_OptionalTensorArgument(item)
 
 
-def _check_Argument_as_custom_obj(o: Any, room: int) -> None:
+def _check_Argument__as_custom_obj(o: Any, room: int) -> None:
     _check_CustomObjArgument(o._as_custom_obj)
 
 
-def _check_Argument_as_operator(o: Any, room: int) -> None:
+def _check_Argument__as_operator(o: Any, room: int) -> None:
     if o._as_operator.__class__ is not str:
         raise Suspect
 
 
-def _check_Argument_as_sym_float(o: Any, room: int) -> None:
+def _check_Argument__as_sym_float(o: Any, room: int) -> None:
     _check_SymFloatArgument(o._as_sym_float)
 
 
-def _check_Argument_as_sym_floats(o: Any, room: int) -> None:
+def _check_Argument__as_sym_floats(o: Any, room: int) -> None:
     if o._as_sym_floats.__class__ is not list:
         raise Suspect
     for item in o._as_sym_floats:
         _check_SymFloatArgument(item)
 
 
-def _check_Argument_as_optional_tensor(o: Any, room: int) -> None:
+def _check_Argument__as_optional_tensor(o: Any, room: int) -> None:
     _check_OptionalTensorArgument(o._as_optional_tensor)
 
 
-def _check_Argument_as_complex(o: Any, room: int) -> None:
+def _check_Argument__as_complex(o: Any, room: int) -> None:
     _check_ComplexValue(o._as_complex)
 
 
-def _check_Argument_as_nested_tensors(o: Any, room: int) -> None:
+def _check_Argument__as_nested_tensors(o: Any, room: int) -> None:
     if o._as_nested_tensors.__class__ is not list:
         raise Suspect
     for item in o._as_nested_tensors:
@@ -1108,20 +1108,20 @@ def _check_Argument_as_nested_tensors(o: Any, room: int) -> None:
             _check_TensorArgument(item1)
 
 
-def _check_Argument_as_int_lists(o: Any, room: int) -> None:
+def _check_Argument__as_int_lists(o: Any, room: int) -> None:
     if o._as_int_lists.__class__ is not list:
         raise Suspect
     for item in o._as_int_lists:
         check_list(item, int)
 
 
-def _check_Argument_as_string_to_argument(o: Any, room: int) -> None:
+def _check_Argument__as_string_to_argument(o: Any, room: int) -> None:
     check_keys(o._as_string_to_argument)
     for item in o._as_string_to_argument.values():
         _check_Argument(item, room - 1)
 
 
-def _check_Argument_as_float_lists(o: Any, room: int) -> None:
+def _check_Argument__as_float_lists(o: Any, room: int) -> None:
     if o._as_float_lists.__class__ is not list:
         raise Suspect
     for item in o._as_float_lists:
@@ -1129,37 +1129,37 @@ def _check_Argument_as_float_lists(o: Any, room: int) -> None:
 
 
 _MEMBERS_Argument: dict[str, Callable[..., None]] = {
-    "as_none": _check_Argument_as_none,
-    "as_tensor": _check_Argument_as_tensor,
-    "as_tensors": _check_Argument_as_tensors,
-    "as_int": _check_Argument_as_int,
-    "as_ints": _check_Argument_as_ints,
-    "as_float": _check_Argument_as_float,
-    "as_floats": _check_Argument_as_floats,
-    "as_string": _check_Argument_as_string,
-    "as_strings": _check_Argument_as_strings,
-    "as_sym_int": _check_Argument_as_sym_int,
-    "as_sym_ints": _check_Argument_as_sym_ints,
-    "as_scalar_type": _check_Argument_as_scalar_type,
-    "as_memory_format": _check_Argument_as_memory_format,
-    "as_layout": _check_Argument_as_layout,
-    "as_device": _check_Argument_as_device,
-    "as_bool": _check_Argument_as_bool,
-    "as_bools": _check_Argument_as_bools,
-    "as_sym_bool": _check_Argument_as_sym_bool,
-    "as_sym_bools": _check_Argument_as_sym_bools,
-    "as_graph": _check_Argument_as_graph,
-    "as_optional_tensors": _check_Argument_as_optional_tensors,
-    "as_custom_obj": _check_Argument_as_custom_obj,
-    "as_operator": _check_Argument_as_operator,
-    "as_sym_float": _check_Argument_as_sym_float,
-    "as_sym_floats": _check_Argument_as_sym_floats,
-    "as_optional_tensor": _check_Argument_as_optional_tensor,
-    "as_complex": _check_Argument_as_complex,
-    "as_nested_tensors": _check_Argument_as_nested_tensors,
-    "as_int_lists": _check_Argument_as_int_lists,
-    "as_string_to_argument": _check_Argument_as_string_to_argument,
-    "as_float_lists": _check_Argument_as_float_lists,
+    "as_none": _check_Argument__as_none,
+    "as_tensor": _check_Argument__as_tensor,
+    "as_tensors": _check_Argument__as_tensors,
+    "as_int": _check_Argument__as_int,
+    "as_ints": _check_Argument__as_ints,
+    "as_float": _check_Argument__as_float,
+    "as_floats": _check_Argument__as_floats,
+    "as_string": _check_Argument__as_string,
+    "as_strings": _check_Argument__as_strings,
+    "as_sym_int": _check_Argument__as_sym_int,
+    "as_sym_ints": _check_Argument__as_sym_ints,
+    "as_scalar_type": _check_Argument__as_scalar_type,
+    "as_memory_format": _check_Argument__as_memory_format,
+    "as_layout": _check_Argument__as_layout,
+    "as_device": _check_Argument__as_device,
+    "as_bool": _check_Argument__as_bool,
+    "as_bools": _check_Argument__as_bools,
+    "as_sym_bool": _check_Argument__as_sym_bool,
+    "as_sym_bools": _check_Argument__as_sym_bools,
+    "as_graph": _check_Argument__as_graph,
+    "as_optional_tensors": _check_Argument__as_optional_tensors,
+    "as_custom_obj": _check_Argument__as_custom_obj,
+    "as_operator": _check_Argument__as_operator,
+    "as_sym_float": _check_Argument__as_sym_float,
+    "as_sym_floats": _check_Argument__as_sym_floats,
+    "as_optional_tensor": _check_Argument__as_optional_tensor,
+    "as_complex": _check_Argument__as_complex,
+    "as_nested_tensors": _check_Argument__as_nested_tensors,
+    "as_int_lists": _check_Argument__as_int_lists,
+    "as_string_to_argument": _check_Argument__as_string_to_argument,
+    "as_float_lists": _check_Argument__as_float_lists,
 }
 
 
@@ -1170,133 +1170,133 @@ def _check_Value(o: Any, room: int) -> None:
     _MEMBERS_Value[o.type](o, room)
 
 
-def _check_Value_as_none(o: Any, room: int) -> None:
+def _check_Value__as_none(o: Any, room: int) -> None:
     if o._as_none.__class__ is not bool:
         raise Suspect
 
 
-def _check_Value_as_tensor(o: Any, room: int) -> None:
+def _check_Value__as_tensor(o: Any, room: int) -> None:
     _check_TensorArgument(o._as_tensor)
 
 
-def _check_Value_as_int(o: Any, room: int) -> None:
+def _check_Value__as_int(o: Any, room: int) -> None:
     value = o._as_int
     if value.__class__ is not int or not MIN_INT <= value <= MAX_INT:
         raise Suspect
 
 
-def _check_Value_as_float(o: Any, room: int) -> None:
+def _check_Value__as_float(o: Any, room: int) -> None:
     if o._as_float.__class__ is not float:
         raise Suspect
 
 
-def _check_Value_as_string(o: Any, room: int) -> None:
+def _check_Value__as_string(o: Any, room: int) -> None:
     if o._as_string.__class__ is not str:
         raise Suspect
 
 
-def _check_Value_as_sym_int(o: Any, room: int) -> None:
+def _check_Value__as_sym_int(o: Any, room: int) -> None:
     _check_SymIntArgument(o._as_sym_int)
 
 
-def _check_Value_as_scalar_type(o: Any, room: int) -> None:
+def _check_Value__as_scalar_type(o: Any, room: int) -> None:
     if o._as_scalar_type.__class__ is not ScalarType:
         raise Suspect
 
 
-def _check_Value_as_memory_format(o: Any, room: int) -> None:
+def _check_Value__as_memory_format(o: Any, room: int) -> None:
     if o._as_memory_format.__class__ is not MemoryFormat:
         raise Suspect
 
 
-def _check_Value_as_layout(o: Any, room: int) -> None:
+def _check_Value__as_layout(o: Any, room: int) -> None:
     if o._as_layout.__class__ is not Layout:
         raise Suspect
 
 
-def _check_Value_as_device(o: Any, room: int) -> None:
+def _check_Value__as_device(o: Any, room: int) -> None:
     _check_Device(o._as_device)
 
 
-def _check_Value_as_bool(o: Any, room: int) -> None:
+def _check_Value__as_bool(o: Any, room: int) -> None:
     if o._as_bool.__class__ is not bool:
         raise Suspect
 
 
-def _check_Value_as_sym_bool(o: Any, room: int) -> None:
+def _check_Value__as_sym_bool(o: Any, room: int) -> None:
     _check_SymBoolArgument(o._as_sym_bool)
 
 
-def _check_Value_as_operator(o: Any, room: int) -> None:
+def _check_Value__as_operator(o: Any, room: int) -> None:
     if o._as_operator.__class__ is not str:
         raise Suspect
 
 
-def _check_Value_as_sym_float(o: Any, room: int) -> None:
+def _check_Value__as_sym_float(o: Any, room: int) -> None:
     _check_SymFloatArgument(o._as_sym_float)
 
 
-def _check_Value_as_complex(o: Any, room: int) -> None:
+def _check_Value__as_complex(o: Any, room: int) -> None:
     _check_ComplexValue(o._as_complex)
 
 
-def _check_Value_as_list(o: Any, room: int) -> None:
+def _check_Value__as_list(o: Any, room: int) -> None:
     if o._as_list.__class__ is not list:
         raise Suspect
     for item in o._as_list:
         _check_Value(item, room - 1)
 
 
-def _check_Value_as_tuple(o: Any, room: int) -> None:
+def _check_Value__as_tuple(o: Any, room: int) -> None:
     if o._as_tuple.__class__ is not list:
         raise Suspect
     for item in o._as_tuple:
         _check_Value(item, room - 1)
 
 
-def _check_Value_as_dict(o: Any, room: int) -> None:
+def _check_Value__as_dict(o: Any, room: int) -> None:
     if o._as_dict.__class__ is not list:
         raise Suspect
     for item in o._as_dict:
         _check_ValueItem(item, room - 1)
 
 
-def _check_Value_as_enum(o: Any, room: int) -> None:
+def _check_Value__as_enum(o: Any, room: int) -> None:
     _check_EnumMember(o._as_enum)
 
 
-def _check_Value_as_subgraph(o: Any, room: int) -> None:
+def _check_Value__as_subgraph(o: Any, room: int) -> None:
     if o._as_subgraph.__class__ is not str:
         raise Suspect
 
 
-def _check_Value_as_extra_scalar_type(o: Any, room: int) -> None:
+def _check_Value__as_extra_scalar_type(o: Any, room: int) -> None:
     if o._as_extra_scalar_type.__class__ is not ExtraScalarType:
         raise Suspect
 
 
 _MEMBERS_Value: dict[str, Callable[..., None]] = {
-    "as_none": _check_Value_as_none,
-    "as_tensor": _check_Value_as_tensor,
-    "as_int": _check_Value_as_int,
-    "as_float": _check_Value_as_float,
-    "as_string": _check_Value_as_string,
-    "as_sym_int": _check_Value_as_sym_int,
-    "as_scalar_type": _check_Value_as_scalar_type,
-    "as_memory_format": _check_Value_as_memory_format,
-    "as_layout": _check_Value_as_layout,
-    "as_device": _check_Value_as_device,
-    "as_bool": _check_Value_as_bool,
-    "as_sym_bool": _check_Value_as_sym_bool,
-    "as_operator": _check_Value_as_operator,
-    "as_sym_float": _check_Value_as_sym_float,
-    "as_complex": _check_Value_as_complex,
-    "as_list": _check_Value_as_list,
-    "as_tuple": _check_Value_as_tuple,
-    "as_dict": _check_Value_as_dict,
-    "as_enum": _check_Value_as_enum,
-    "as_subgraph": _check_Value_as_subgraph,
-    "as_extra_scalar_type": _check_Value_as_extra_scalar_type,
+    "as_none": _check_Value__as_none,
+    "as_tensor": _check_Value__as_tensor,
+    "as_int": _check_Value__as_int,
+    "as_float": _check_Value__as_float,
+    "as_string": _check_Value__as_string,
+    "as_sym_int": _check_Value__as_sym_int,
+    "as_scalar_type": _check_Value__as_scalar_type,
+    "as_memory_format": _check_Value__as_memory_format,
+    "as_layout": _check_Value__as_layout,
+    "as_device": _check_Value__as_device,
+    "as_bool": _check_Value__as_bool,
+    "as_sym_bool": _check_Value__as_sym_bool,
+    "as_operator": _check_Value__as_operator,
+    "as_sym_float": _check_Value__as_sym_float,
+    "as_complex": _check_Value__as_complex,
+    "as_list": _check_Value__as_list,
+    "as_tuple": _check_Value__as_tuple,
+    "as_dict": _check_Value__as_dict,
+    "as_enum": _check_Value__as_enum,
+    "as_subgraph": _check_Value__as_subgraph,
+    "as_extra_scalar_type": _check_Value__as_extra_scalar_type,
 }
 
 
@@ -1307,38 +1307,38 @@ def _check_ConstantValue(o: Any) -> None:
     _MEMBERS_ConstantValue[o.type](o)
 
 
-def _check_ConstantValue_as_none(o: Any) -> None:
+def _check_ConstantValue__as_none(o: Any) -> None:
     if o._as_none.__class__ is not bool:
         raise Suspect
 
 
-def _check_ConstantValue_as_int(o: Any) -> None:
+def _check_ConstantValue__as_int(o: Any) -> None:
     value = o._as_int
     if value.__class__ is not int or not MIN_INT <= value <= MAX_INT:
         raise Suspect
 
 
-def _check_ConstantValue_as_float(o: Any) -> None:
+def _check_ConstantValue__as_float(o: Any) -> None:
     if o._as_float.__class__ is not float:
         raise Suspect
 
 
-def _check_ConstantValue_as_string(o: Any) -> None:
+def _check_ConstantValue__as_string(o: Any) -> None:
     if o._as_string.__class__ is not str:
         raise Suspect
 
 
-def _check_ConstantValue_as_bool(o: Any) -> None:
+def _check_ConstantValue__as_bool(o: Any) -> None:
     if o._as_bool.__class__ is not bool:
         raise Suspect
 
 
 _MEMBERS_ConstantValue: dict[str, Callable[..., None]] = {
-    "as_none": _check_ConstantValue_as_none,
-    "as_int": _check_ConstantValue_as_int,
-    "as_float": _check_ConstantValue_as_float,
-    "as_string": _check_ConstantValue_as_string,
-    "as_bool": _check_ConstantValue_as_bool,
+    "as_none": _check_ConstantValue__as_none,
+    "as_int": _check_ConstantValue__as_int,
+    "as_float": _check_ConstantValue__as_float,
+    "as_string": _check_ConstantValue__as_string,
+    "as_bool": _check_ConstantValue__as_bool,
 }
 
 
@@ -1349,42 +1349,42 @@ def _check_InputSpec(o: Any, room: int) -> None:
     _MEMBERS_InputSpec[o.type](o, room)
 
 
-def _check_InputSpec_user_input(o: Any, room: int) -> None:
+def _check_InputSpec__user_input(o: Any, room: int) -> None:
     _check_UserInputSpec(o._user_input, room - 1)
 
 
-def _check_InputSpec_parameter(o: Any, room: int) -> None:
+def _check_InputSpec__parameter(o: Any, room: int) -> None:
     _check_InputToParameterSpec(o._parameter)
 
 
-def _check_InputSpec_buffer(o: Any, room: int) -> None:
+def _check_InputSpec__buffer(o: Any, room: int) -> None:
     _check_InputToBufferSpec(o._buffer)
 
 
-def _check_InputSpec_tensor_constant(o: Any, room: int) -> None:
+def _check_InputSpec__tensor_constant(o: Any, room: int) -> None:
     _check_InputToTensorConstantSpec(o._tensor_constant)
 
 
-def _check_InputSpec_custom_obj(o: Any, room: int) -> None:
+def _check_InputSpec__custom_obj(o: Any, room: int) -> None:
     _check_InputToCustomObjSpec(o._custom_obj)
 
 
-def _check_InputSpec_token(o: Any, room: int) -> None:
+def _check_InputSpec__token(o: Any, room: int) -> None:
     _check_InputTokenSpec(o._token)
 
 
-def _check_InputSpec_constant_input(o: Any, room: int) -> None:
+def _check_InputSpec__constant_input(o: Any, room: int) -> None:
     _check_InputToConstantInputSpec(o._constant_input, room - 1)
 
 
 _MEMBERS_InputSpec: dict[str, Callable[..., None]] = {
-    "user_input": _check_InputSpec_user_input,
-    "parameter": _check_InputSpec_parameter,
-    "buffer": _check_InputSpec_buffer,
-    "tensor_constant": _check_InputSpec_tensor_constant,
-    "custom_obj": _check_InputSpec_custom_obj,
-    "token": _check_InputSpec_token,
-    "constant_input": _check_InputSpec_constant_input,
+    "user_input": _check_InputSpec__user_input,
+    "parameter": _check_InputSpec__parameter,
+    "buffer": _check_InputSpec__buffer,
+    "tensor_constant": _check_InputSpec__tensor_constant,
+    "custom_obj": _check_InputSpec__custom_obj,
+    "token": _check_InputSpec__token,
+    "constant_input": _check_InputSpec__constant_input,
 }
 
 
@@ -1395,47 +1395,47 @@ def _check_OutputSpec(o: Any, room: int) -> None:
     _MEMBERS_OutputSpec[o.type](o, room)
 
 
-def _check_OutputSpec_user_output(o: Any, room: int) -> None:
+def _check_OutputSpec__user_output(o: Any, room: int) -> None:
     _check_UserOutputSpec(o._user_output, room - 1)
 
 
-def _check_OutputSpec_loss_output(o: Any, room: int) -> None:
+def _check_OutputSpec__loss_output(o: Any, room: int) -> None:
     _check_LossOutputSpec(o._loss_output)
 
 
-def _check_OutputSpec_buffer_mutation(o: Any, room: int) -> None:
+def _check_OutputSpec__buffer_mutation(o: Any, room: int) -> None:
     _check_BufferMutationSpec(o._buffer_mutation)
 
 
-def _check_OutputSpec_gradient_to_parameter(o: Any, room: int) -> None:
+def _check_OutputSpec__gradient_to_parameter(o: Any, room: int) -> None:
     _check_GradientToParameterSpec(o._gradient_to_parameter)
 
 
-def _check_OutputSpec_gradient_to_user_input(o: Any, room: int) -> None:
+def _check_OutputSpec__gradient_to_user_input(o: Any, room: int) -> None:
     _check_GradientToUserInputSpec(o._gradient_to_user_input)
 
 
-def _check_OutputSpec_user_input_mutation(o: Any, room: int) -> None:
+def _check_OutputSpec__user_input_mutation(o: Any, room: int) -> None:
     _check_UserInputMutationSpec(o._user_input_mutation)
 
 
-def _check_OutputSpec_token(o: Any, room: int) -> None:
+def _check_OutputSpec__token(o: Any, room: int) -> None:
     _check_OutputTokenSpec(o._token)
 
 
-def _check_OutputSpec_parameter_mutation(o: Any, room: int) -> None:
+def _check_OutputSpec__parameter_mutation(o: Any, room: int) -> None:
     _check_ParameterMutationSpec(o._parameter_mutation)
 
 
 _MEMBERS_OutputSpec: dict[str, Callable[..., None]] = {
-    "user_output": _check_OutputSpec_user_output,
-    "loss_output": _check_OutputSpec_loss_output,
-    "buffer_mutation": _check_OutputSpec_buffer_mutation,
-    "gradient_to_parameter": _check_OutputSpec_gradient_to_parameter,
-    "gradient_to_user_input": _check_OutputSpec_gradient_to_user_input,
-    "user_input_mutation": _check_OutputSpec_user_input_mutation,
-    "token": _check_OutputSpec_token,
-    "parameter_mutation": _check_OutputSpec_parameter_mutation,
+    "user_output": _check_OutputSpec__user_output,
+    "loss_output": _check_OutputSpec__loss_output,
+    "buffer_mutation": _check_OutputSpec__buffer_mutation,
+    "gradient_to_parameter": _check_OutputSpec__gradient_to_parameter,
+    "gradient_to_user_input": _check_OutputSpec__gradient_to_user_input,
+    "user_input_mutation": _check_OutputSpec__user_input_mutation,
+    "token": _check_OutputSpec__token,
+    "parameter_mutation": _check_OutputSpec__parameter_mutation,
 }
 
 

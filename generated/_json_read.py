@@ -898,21 +898,21 @@ def _read_ArchiveIndex(p: Any) -> ArchiveIndex:
     return made
 
 
-def _read_SymExprHint_as_int(value: Any) -> SymExprHint:
+def _read_SymExprHint__as_int(value: Any) -> SymExprHint:
     o = SymExprHint._blank()
     o._as_int = read_int(value)
     o.type = "as_int"
     return o
 
 
-def _read_SymExprHint_as_bool(value: Any) -> SymExprHint:
+def _read_SymExprHint__as_bool(value: Any) -> SymExprHint:
     o = SymExprHint._blank()
     o._as_bool = read_bool(value)
     o.type = "as_bool"
     return o
 
 
-def _read_SymExprHint_as_float(value: Any) -> SymExprHint:
+def _read_SymExprHint__as_float(value: Any) -> SymExprHint:
     o = SymExprHint._blank()
     o._as_float = read_double(value)
     o.type = "as_float"
@@ -920,9 +920,9 @@ def _read_SymExprHint_as_float(value: Any) -> SymExprHint:
 
 
 _READ_SymExprHint: dict[str, Callable[..., SymExprHint]] = {
-    "as_int": _read_SymExprHint_as_int,
-    "as_bool": _read_SymExprHint_as_bool,
-    "as_float": _read_SymExprHint_as_float,
+    "as_int": _read_SymExprHint__as_int,
+    "as_bool": _read_SymExprHint__as_bool,
+    "as_float": _read_SymExprHint__as_float,
 }
 
 
@@ -931,14 +931,14 @@ def _read_SymExprHint(p: Any) -> SymExprHint:
     return _READ_SymExprHint[member](value)
 
 
-def _read_SymInt_as_expr(value: Any) -> SymInt:
+def _read_SymInt__as_expr(value: Any) -> SymInt:
     o = SymInt._blank()
     o._as_expr = _read_SymExpr(value)
     o.type = "as_expr"
     return o
 
 
-def _read_SymInt_as_int(value: Any) -> SymInt:
+def _read_SymInt__as_int(value: Any) -> SymInt:
     o = SymInt._blank()
     o._as_int = read_int(value)
     o.type = "as_int"
@@ -946,8 +946,8 @@ def _read_SymInt_as_int(value: Any) -> SymInt:
 
 
 _READ_SymInt: dict[str, Callable[..., SymInt]] = {
-    "as_expr": _read_SymInt_as_expr,
-    "as_int": _read_SymInt_as_int,
+    "as_expr": _read_SymInt__as_expr,
+    "as_int": _read_SymInt__as_int,
 }
 
 
@@ -956,14 +956,14 @@ def _read_SymInt(p: Any) -> SymInt:
     return _READ_SymInt[member](value)
 
 
-def _read_SymFloat_as_expr(value: Any) -> SymFloat:
+def _read_SymFloat__as_expr(value: Any) -> SymFloat:
     o = SymFloat._blank()
     o._as_expr = _read_SymExpr(value)
     o.type = "as_expr"
     return o
 
 
-def _read_SymFloat_as_float(value: Any) -> SymFloat:
+def _read_SymFloat__as_float(value: Any) -> SymFloat:
     o = SymFloat._blank()
     o._as_float = read_double(value)
     o.type = "as_float"
@@ -971,8 +971,8 @@ def _read_SymFloat_as_float(value: Any) -> SymFloat:
 
 
 _READ_SymFloat: dict[str, Callable[..., SymFloat]] = {
-    "as_expr": _read_SymFloat_as_expr,
-    "as_float": _read_SymFloat_as_float,
+    "as_expr": _read_SymFloat__as_expr,
+    "as_float": _read_SymFloat__as_float,
 }
 
 
@@ -981,14 +981,14 @@ def _read_SymFloat(p: Any) -> SymFloat:
     return _READ_SymFloat[member](value)
 
 
-def _read_SymBool_as_expr(value: Any) -> SymBool:
+def _read_SymBool__as_expr(value: Any) -> SymBool:
     o = SymBool._blank()
     o._as_expr = _read_SymExpr(value)
     o.type = "as_expr"
     return o
 
 
-def _read_SymBool_as_bool(value: Any) -> SymBool:
+def _read_SymBool__as_bool(value: Any) -> SymBool:
     o = SymBool._blank()
     o._as_bool = read_bool(value)
     o.type = "as_bool"
@@ -996,8 +996,8 @@ def _read_SymBool_as_bool(value: Any) -> SymBool:
 
 
 _READ_SymBool: dict[str, Callable[..., SymBool]] = {
-    "as_expr": _read_SymBool_as_expr,
-    "as_bool": _read_SymBool_as_bool,
+    "as_expr": _read_SymBool__as_expr,
+    "as_bool": _read_SymBool__as_bool,
 }
 
 
@@ -1006,14 +1006,14 @@ def _read_SymBool(p: Any) -> SymBool:
     return _READ_SymBool[member](value)
 
 
-def _read_SymIntArgument_as_name(value: Any) -> SymIntArgument:
+def _read_SymIntArgument__as_name(value: Any) -> SymIntArgument:
     o = SymIntArgument._blank()
     o._as_name = read_str(value)
     o.type = "as_name"
     return o
 
 
-def _read_SymIntArgument_as_int(value: Any) -> SymIntArgument:
+def _read_SymIntArgument__as_int(value: Any) -> SymIntArgument:
     o = SymIntArgument._blank()
     o._as_int = read_int(value)
     o.type = "as_int"
@@ -1021,8 +1021,8 @@ def _read_SymIntArgument_as_int(value: Any) -> SymIntArgument:
 
 
 _READ_SymIntArgument: dict[str, Callable[..., SymIntArgument]] = {
-    "as_name": _read_SymIntArgument_as_name,
-    "as_int": _read_SymIntArgument_as_int,
+    "as_name": _read_SymIntArgument__as_name,
+    "as_int": _read_SymIntArgument__as_int,
 }
 
 
@@ -1031,14 +1031,14 @@ def _read_SymIntArgument(p: Any) -> SymIntArgument:
     return _READ_SymIntArgument[member](value)
 
 
-def _read_SymFloatArgument_as_name(value: Any) -> SymFloatArgument:
+def _read_SymFloatArgument__as_name(value: Any) -> SymFloatArgument:
     o = SymFloatArgument._blank()
     o._as_name = read_str(value)
     o.type = "as_name"
     return o
 
 
-def _read_SymFloatArgument_as_float(value: Any) -> SymFloatArgument:
+def _read_SymFloatArgument__as_float(value: Any) -> SymFloatArgument:
     o = SymFloatArgument._blank()
     o._as_float = read_double(value)
     o.type = "as_float"
@@ -1046,8 +1046,8 @@ def _read_SymFloatArgument_as_float(value: Any) -> SymFloatArgument:
 
 
 _READ_SymFloatArgument: dict[str, Callable[..., SymFloatArgument]] = {
-    "as_name": _read_SymFloatArgument_as_name,
-    "as_float": _read_SymFloatArgument_as_float,
+    "as_name": _read_SymFloatArgument__as_name,
+    "as_float": _read_SymFloatArgument__as_float,
 }
 
 
@@ -1056,14 +1056,14 @@ def _read_SymFloatArgument(p: Any) -> SymFloatArgument:
     return _READ_SymFloatArgument[member](value)
 
 
-def _read_SymBoolArgument_as_name(value: Any) -> SymBoolArgument:
+def _read_SymBoolArgument__as_name(value: Any) -> SymBoolArgument:
     o = SymBoolArgument._blank()
     o._as_name = read_str(value)
     o.type = "as_name"
     return o
 
 
-def _read_SymBoolArgument_as_bool(value: Any) -> SymBoolArgument:
+def _read_SymBoolArgument__as_bool(value: Any) -> SymBoolArgument:
     o = SymBoolArgument._blank()
     o._as_bool = read_bool(value)
     o.type = "as_bool"
@@ -1071,8 +1071,8 @@ def _read_SymBoolArgument_as_bool(value: Any) -> SymBoolArgument:
 
 
 _READ_SymBoolArgument: dict[str, Callable[..., SymBoolArgument]] = {
-    "as_name": _read_SymBoolArgument_as_name,
-    "as_bool": _read_SymBoolArgument_as_bool,
+    "as_name": _read_SymBoolArgument__as_name,
+    "as_bool": _read_SymBoolArgument__as_bool,
 }
 
 
@@ -1081,14 +1081,14 @@ def _read_SymBoolArgument(p: Any) -> SymBoolArgument:
     return _READ_SymBoolArgument[member](value)
 
 
-def _read_OptionalTensorArgument_as_tensor(value: Any) -> OptionalTensorArgument:
+def _read_OptionalTensorArgument__as_tensor(value: Any) -> OptionalTensorArgument:
     o = OptionalTensorArgument._blank()
     o._as_tensor = _read_TensorArgument(value)
     o.type = "as_tensor"
     return o
 
 
-def _read_OptionalTensorArgument_as_none(value: Any) -> OptionalTensorArgument:
+def _read_OptionalTensorArgument__as_none(value: Any) -> OptionalTensorArgument:
     o = OptionalTensorArgument._blank()
     o._as_none = read_bool(value)
     o.type = "as_none"
@@ -1096,8 +1096,8 @@ def _read_OptionalTensorArgument_as_none(value: Any) -> OptionalTensorArgument:
 
 
 _READ_OptionalTensorArgument: dict[str, Callable[..., OptionalTensorArgument]] = {
-    "as_tensor": _read_OptionalTensorArgument_as_tensor,
-    "as_none": _read_OptionalTensorArgument_as_none,
+    "as_tensor": _read_OptionalTensorArgument__as_tensor,
+    "as_none": _read_OptionalTensorArgument__as_none,
 }
 
 
@@ -1106,217 +1106,217 @@ def _read_OptionalTensorArgument(p: Any) -> OptionalTensorArgument:
     return _READ_OptionalTensorArgument[member](value)
 
 
-def _read_Argument_as_none(value: Any, room: int) -> Argument:
+def _read_Argument__as_none(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_none = read_bool(value)
     o.type = "as_none"
     return o
 
 
-def _read_Argument_as_tensor(value: Any, room: int) -> Argument:
+def _read_Argument__as_tensor(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_tensor = _read_TensorArgument(value)
     o.type = "as_tensor"
     return o
 
 
-def _read_Argument_as_tensors(value: Any, room: int) -> Argument:
+def _read_Argument__as_tensors(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_tensors = [_read_TensorArgument(v) for v in read_list(value)]
     o.type = "as_tensors"
     return o
 
 
-def _read_Argument_as_int(value: Any, room: int) -> Argument:
+def _read_Argument__as_int(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_int = read_int(value)
     o.type = "as_int"
     return o
 
 
-def _read_Argument_as_ints(value: Any, room: int) -> Argument:
+def _read_Argument__as_ints(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_ints = [read_int(v) for v in read_list(value)]
     o.type = "as_ints"
     return o
 
 
-def _read_Argument_as_float(value: Any, room: int) -> Argument:
+def _read_Argument__as_float(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_float = read_double(value)
     o.type = "as_float"
     return o
 
 
-def _read_Argument_as_floats(value: Any, room: int) -> Argument:
+def _read_Argument__as_floats(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_floats = [read_double(v) for v in read_list(value)]
     o.type = "as_floats"
     return o
 
 
-def _read_Argument_as_string(value: Any, room: int) -> Argument:
+def _read_Argument__as_string(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_string = read_str(value)
     o.type = "as_string"
     return o
 
 
-def _read_Argument_as_strings(value: Any, room: int) -> Argument:
+def _read_Argument__as_strings(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_strings = [read_str(v) for v in read_list(value)]
     o.type = "as_strings"
     return o
 
 
-def _read_Argument_as_sym_int(value: Any, room: int) -> Argument:
+def _read_Argument__as_sym_int(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_sym_int = _read_SymIntArgument(value)
     o.type = "as_sym_int"
     return o
 
 
-def _read_Argument_as_sym_ints(value: Any, room: int) -> Argument:
+def _read_Argument__as_sym_ints(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_sym_ints = [_read_SymIntArgument(v) for v in read_list(value)]
     o.type = "as_sym_ints"
     return o
 
 
-def _read_Argument_as_scalar_type(value: Any, room: int) -> Argument:
+def _read_Argument__as_scalar_type(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_scalar_type = read_enum(ScalarType, value)
     o.type = "as_scalar_type"
     return o
 
 
-def _read_Argument_as_memory_format(value: Any, room: int) -> Argument:
+def _read_Argument__as_memory_format(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_memory_format = read_enum(MemoryFormat, value)
     o.type = "as_memory_format"
     return o
 
 
-def _read_Argument_as_layout(value: Any, room: int) -> Argument:
+def _read_Argument__as_layout(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_layout = read_enum(Layout, value)
     o.type = "as_layout"
     return o
 
 
-def _read_Argument_as_device(value: Any, room: int) -> Argument:
+def _read_Argument__as_device(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_device = _read_Device(value)
     o.type = "as_device"
     return o
 
 
-def _read_Argument_as_bool(value: Any, room: int) -> Argument:
+def _read_Argument__as_bool(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_bool = read_bool(value)
     o.type = "as_bool"
     return o
 
 
-def _read_Argument_as_bools(value: Any, room: int) -> Argument:
+def _read_Argument__as_bools(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_bools = [read_bool(v) for v in read_list(value)]
     o.type = "as_bools"
     return o
 
 
-def _read_Argument_as_sym_bool(value: Any, room: int) -> Argument:
+def _read_Argument__as_sym_bool(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_sym_bool = _read_SymBoolArgument(value)
     o.type = "as_sym_bool"
     return o
 
 
-def _read_Argument_as_sym_bools(value: Any, room: int) -> Argument:
+def _read_Argument__as_sym_bools(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_sym_bools = [_read_SymBoolArgument(v) for v in read_list(value)]
     o.type = "as_sym_bools"
     return o
 
 
-def _read_Argument_as_graph(value: Any, room: int) -> Argument:
+def _read_Argument__as_graph(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_graph = _read_GraphArgument(value, room - 1)
     o.type = "as_graph"
     return o
 
 
-def _read_Argument_as_optional_tensors(value: Any, room: int) -> Argument:
+def _read_Argument__as_optional_tensors(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_optional_tensors = [_read_OptionalTensorArgument(v) for v in read_list(value)]
     o.type = "as_optional_tensors"
     return o
 
 
-def _read_Argument_as_custom_obj(value: Any, room: int) -> Argument:
+def _read_Argument__as_custom_obj(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_custom_obj = _read_CustomObjArgument(value)
     o.type = "as_custom_obj"
     return o
 
 
-def _read_Argument_as_operator(value: Any, room: int) -> Argument:
+def _read_Argument__as_operator(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_operator = read_str(value)
     o.type = "as_operator"
     return o
 
 
-def _read_Argument_as_sym_float(value: Any, room: int) -> Argument:
+def _read_Argument__as_sym_float(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_sym_float = _read_SymFloatArgument(value)
     o.type = "as_sym_float"
     return o
 
 
-def _read_Argument_as_sym_floats(value: Any, room: int) -> Argument:
+def _read_Argument__as_sym_floats(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_sym_floats = [_read_SymFloatArgument(v) for v in read_list(value)]
     o.type = "as_sym_floats"
     return o
 
 
-def _read_Argument_as_optional_tensor(value: Any, room: int) -> Argument:
+def _read_Argument__as_optional_tensor(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_optional_tensor = _read_OptionalTensorArgument(value)
     o.type = "as_optional_tensor"
     return o
 
 
-def _read_Argument_as_complex(value: Any, room: int) -> Argument:
+def _read_Argument__as_complex(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_complex = _read_ComplexValue(value)
     o.type = "as_complex"
     return o
 
 
-def _read_Argument_as_nested_tensors(value: Any, room: int) -> Argument:
+def _read_Argument__as_nested_tensors(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_nested_tensors = [[_read_TensorArgument(v1) for v1 in read_list(v)] for v in read_list(value)]
     o.type = "as_nested_tensors"
     return o
 
 
-def _read_Argument_as_int_lists(value: Any, room: int) -> Argument:
+def _read_Argument__as_int_lists(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_int_lists = [[read_int(v1) for v1 in read_list(v)] for v in read_list(value)]
     o.type = "as_int_lists"
     return o
 
 
-def _read_Argument_as_string_to_argument(value: Any, room: int) -> Argument:
+def _read_Argument__as_string_to_argument(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_string_to_argument = {k: _read_Argument(v, room - 1) for k, v in read_map(value)}
     o.type = "as_string_to_argument"
     return o
 
 
-def _read_Argument_as_float_lists(value: Any, room: int) -> Argument:
+def _read_Argument__as_float_lists(value: Any, room: int) -> Argument:
     o = Argument._blank()
     o._as_float_lists = [[read_double(v1) for v1 in read_list(v)] for v in read_list(value)]
     o.type = "as_float_lists"
@@ -1324,37 +1324,37 @@ def _read_Argument_as_float_lists(value: Any, room: int) -> Argument:
 
 
 _READ_Argument: dict[str, Callable[..., Argument]] = {
-    "as_none": _read_Argument_as_none,
-    "as_tensor": _read_Argument_as_tensor,
-    "as_tensors": _read_Argument_as_tensors,
-    "as_int": _read_Argument_as_int,
-    "as_ints": _read_Argument_as_ints,
-    "as_float": _read_Argument_as_float,
-    "as_floats": _read_Argument_as_floats,
-    "as_string": _read_Argument_as_string,
-    "as_strings": _read_Argument_as_strings,
-    "as_sym_int": _read_Argument_as_sym_int,
-    "as_sym_ints": _read_Argument_as_sym_ints,
-    "as_scalar_type": _read_Argument_as_scalar_type,
-    "as_memory_format": _read_Argument_as_memory_format,
-    "as_layout": _read_Argument_as_layout,
-    "as_device": _read_Argument_as_device,
-    "as_bool": _read_Argument_as_bool,
-    "as_bools": _read_Argument_as_bools,
-    "as_sym_bool": _read_Argument_as_sym_bool,
-    "as_sym_bools": _read_Argument_as_sym_bools,
-    "as_graph": _read_Argument_as_graph,
-    "as_optional_tensors": _read_Argument_as_optional_tensors,
-    "as_custom_obj": _read_Argument_as_custom_obj,
-    "as_operator": _read_Argument_as_operator,
-    "as_sym_float": _read_Argument_as_sym_float,
-    "as_sym_floats": _read_Argument_as_sym_floats,
-    "as_optional_tensor": _read_Argument_as_optional_tensor,
-    "as_complex": _read_Argument_as_complex,
-    "as_nested_tensors": _read_Argument_as_nested_tensors,
-    "as_int_lists": _read_Argument_as_int_lists,
-    "as_string_to_argument": _read_Argument_as_string_to_argument,
-    "as_float_lists": _read_Argument_as_float_lists,
+    "as_none": _read_Argument__as_none,
+    "as_tensor": _read_Argument__as_tensor,
+    "as_tensors": _read_Argument__as_tensors,
+    "as_int": _read_Argument__as_int,
+    "as_ints": _read_Argument__as_ints,
+    "as_float": _read_Argument__as_float,
+    "as_floats": _read_Argument__as_floats,
+    "as_string": _read_Argument__as_string,
+    "as_strings": _read_Argument__as_strings,
+    "as_sym_int": _read_Argument__as_sym_int,
+    "as_sym_ints": _read_Argument__as_sym_ints,
+    "as_scalar_type": _read_Argument__as_scalar_type,
+    "as_memory_format": _read_Argument__as_memory_format,
+    "as_layout": _read_Argument__as_layout,
+    "as_device": _read_Argument__as_device,
+    "as_bool": _read_Argument__as_bool,
+    "as_bools": _read_Argument__as_bools,
+    "as_sym_bool": _read_Argument__as_sym_bool,
+    "as_sym_bools": _read_Argument__as_sym_bools,
+    "as_graph": _read_Argument__as_graph,
+    "as_optional_tensors": _read_Argument__as_optional_tensors,
+    "as_custom_obj": _read_Argument__as_custom_obj,
+    "as_operator": _read_Argument__as_operator,
+    "as_sym_float": _read_Argument__as_sym_float,
+    "as_sym_floats": _read_Argument__as_sym_floats,
+    "as_optional_tensor": _read_Argument__as_optional_tensor,
+    "as_complex": _read_Argument__as_complex,
+    "as_nested_tensors": _read_Argument__as_nested_tensors,
+    "as_int_lists": _read_Argument__as_int_lists,
+    "as_string_to_argument": _read_Argument__as_string_to_argument,
+    "as_float_lists": _read_Argument__as_float_lists,
 }
 
 
@@ -1365,147 +1365,147 @@ def _read_Argument(p: Any, room: int) -> Argument:
     return _READ_Argument[member](value, room)
 
 
-def _read_Value_as_none(value: Any, room: int) -> Value:
+def _read_Value__as_none(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_none = read_bool(value)
     o.type = "as_none"
     return o
 
 
-def _read_Value_as_tensor(value: Any, room: int) -> Value:
+def _read_Value__as_tensor(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_tensor = _read_TensorArgument(value)
     o.type = "as_tensor"
     return o
 
 
-def _read_Value_as_int(value: Any, room: int) -> Value:
+def _read_Value__as_int(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_int = read_int(value)
     o.type = "as_int"
     return o
 
 
-def _read_Value_as_float(value: Any, room: int) -> Value:
+def _read_Value__as_float(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_float = read_double(value)
     o.type = "as_float"
     return o
 
 
-def _read_Value_as_string(value: Any, room: int) -> Value:
+def _read_Value__as_string(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_string = read_str(value)
     o.type = "as_string"
     return o
 
 
-def _read_Value_as_sym_int(value: Any, room: int) -> Value:
+def _read_Value__as_sym_int(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_sym_int = _read_SymIntArgument(value)
     o.type = "as_sym_int"
     return o
 
 
-def _read_Value_as_scalar_type(value: Any, room: int) -> Value:
+def _read_Value__as_scalar_type(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_scalar_type = read_enum(ScalarType, value)
     o.type = "as_scalar_type"
     return o
 
 
-def _read_Value_as_memory_format(value: Any, room: int) -> Value:
+def _read_Value__as_memory_format(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_memory_format = read_enum(MemoryFormat, value)
     o.type = "as_memory_format"
     return o
 
 
-def _read_Value_as_layout(value: Any, room: int) -> Value:
+def _read_Value__as_layout(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_layout = read_enum(Layout, value)
     o.type = "as_layout"
     return o
 
 
-def _read_Value_as_device(value: Any, room: int) -> Value:
+def _read_Value__as_device(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_device = _read_Device(value)
     o.type = "as_device"
     return o
 
 
-def _read_Value_as_bool(value: Any, room: int) -> Value:
+def _read_Value__as_bool(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_bool = read_bool(value)
     o.type = "as_bool"
     return o
 
 
-def _read_Value_as_sym_bool(value: Any, room: int) -> Value:
+def _read_Value__as_sym_bool(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_sym_bool = _read_SymBoolArgument(value)
     o.type = "as_sym_bool"
     return o
 
 
-def _read_Value_as_operator(value: Any, room: int) -> Value:
+def _read_Value__as_operator(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_operator = read_str(value)
     o.type = "as_operator"
     return o
 
 
-def _read_Value_as_sym_float(value: Any, room: int) -> Value:
+def _read_Value__as_sym_float(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_sym_float = _read_SymFloatArgument(value)
     o.type = "as_sym_float"
     return o
 
 
-def _read_Value_as_complex(value: Any, room: int) -> Value:
+def _read_Value__as_complex(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_complex = _read_ComplexValue(value)
     o.type = "as_complex"
     return o
 
 
-def _read_Value_as_list(value: Any, room: int) -> Value:
+def _read_Value__as_list(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_list = [_read_Value(v, room - 1) for v in read_list(value)]
     o.type = "as_list"
     return o
 
 
-def _read_Value_as_tuple(value: Any, room: int) -> Value:
+def _read_Value__as_tuple(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_tuple = [_read_Value(v, room - 1) for v in read_list(value)]
     o.type = "as_tuple"
     return o
 
 
-def _read_Value_as_dict(value: Any, room: int) -> Value:
+def _read_Value__as_dict(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_dict = [_read_ValueItem(v, room - 1) for v in read_list(value)]
     o.type = "as_dict"
     return o
 
 
-def _read_Value_as_enum(value: Any, room: int) -> Value:
+def _read_Value__as_enum(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_enum = _read_EnumMember(value)
     o.type = "as_enum"
     return o
 
 
-def _read_Value_as_subgraph(value: Any, room: int) -> Value:
+def _read_Value__as_subgraph(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_subgraph = read_str(value)
     o.type = "as_subgraph"
     return o
 
 
-def _read_Value_as_extra_scalar_type(value: Any, room: int) -> Value:
+def _read_Value__as_extra_scalar_type(value: Any, room: int) -> Value:
     o = Value._blank()
     o._as_extra_scalar_type = read_enum(ExtraScalarType, value)
     o.type = "as_extra_scalar_type"
@@ -1513,27 +1513,27 @@ def _read_Value_as_extra_scalar_type(value: Any, room: int) -> Value:
 
 
 _READ_Value: dict[str, Callable[..., Value]] = {
-    "as_none": _read_Value_as_none,
-    "as_tensor": _read_Value_as_tensor,
-    "as_int": _read_Value_as_int,
-    "as_float": _read_Value_as_float,
-    "as_string": _read_Value_as_string,
-    "as_sym_int": _read_Value_as_sym_int,
-    "as_scalar_type": _read_Value_as_scalar_type,
-    "as_memory_format": _read_Value_as_memory_format,
-    "as_layout": _read_Value_as_layout,
-    "as_device": _read_Value_as_device,
-    "as_bool": _read_Value_as_bool,
-    "as_sym_bool": _read_Value_as_sym_bool,
-    "as_operator": _read_Value_as_operator,
-    "as_sym_float": _read_Value_as_sym_float,
-    "as_complex": _read_Value_as_complex,
-    "as_list": _read_Value_as_list,
-    "as_tuple": _read_Value_as_tuple,
-    "as_dict": _read_Value_as_dict,
-    "as_enum": _read_Value_as_enum,
-    "as_subgraph": _read_Value_as_subgraph,
-    "as_extra_scalar_type": _read_Value_as_extra_scalar_type,
+    "as_none": _read_Value__as_none,
+    "as_tensor": _read_Value__as_tensor,
+    "as_int": _read_Value__as_int,
+    "as_float": _read_Value__as_float,
+    "as_string": _read_Value__as_string,
+    "as_sym_int": _read_Value__as_sym_int,
+    "as_scalar_type": _read_Value__as_scalar_type,
+    "as_memory_format": _read_Value__as_memory_format,
+    "as_layout": _read_Value__as_layout,
+    "as_device": _read_Value__as_device,
+    "as_bool": _read_Value__as_bool,
+    "as_sym_bool": _read_Value__as_sym_bool,
+    "as_operator": _read_Value__as_operator,
+    "as_sym_float": _read_Value__as_sym_float,
+    "as_complex": _read_Value__as_complex,
+    "as_list": _read_Value__as_list,
+    "as_tuple": _read_Value__as_tuple,
+    "as_dict": _read_Value__as_dict,
+    "as_enum": _read_Value__as_enum,
+    "as_subgraph": _read_Value__as_subgraph,
+    "as_extra_scalar_type": _read_Value__as_extra_scalar_type,
 }
 
 
@@ -1544,35 +1544,35 @@ def _read_Value(p: Any, room: int) -> Value:
     return _READ_Value[member](value, room)
 
 
-def _read_ConstantValue_as_none(value: Any) -> ConstantValue:
+def _read_ConstantValue__as_none(value: Any) -> ConstantValue:
     o = ConstantValue._blank()
     o._as_none = read_bool(value)
     o.type = "as_none"
     return o
 
 
-def _read_ConstantValue_as_int(value: Any) -> ConstantValue:
+def _read_ConstantValue__as_int(value: Any) -> ConstantValue:
     o = ConstantValue._blank()
     o._as_int = read_int(value)
     o.type = "as_int"
     return o
 
 
-def _read_ConstantValue_as_float(value: Any) -> ConstantValue:
+def _read_ConstantValue__as_float(value: Any) -> ConstantValue:
     o = ConstantValue._blank()
     o._as_float = read_double(value)
     o.type = "as_float"
     return o
 
 
-def _read_ConstantValue_as_string(value: Any) -> ConstantValue:
+def _read_ConstantValue__as_string(value: Any) -> ConstantValue:
     o = ConstantValue._blank()
     o._as_string = read_str(value)
     o.type = "as_string"
     return o
 
 
-def _read_ConstantValue_as_bool(value: Any) -> ConstantValue:
+def _read_ConstantValue__as_bool(value: Any) -> ConstantValue:
     o = ConstantValue._blank()
     o._as_bool = read_bool(value)
     o.type = "as_bool"
@@ -1580,11 +1580,11 @@ def _read_ConstantValue_as_bool(value: Any) -> ConstantValue:
 
 
 _READ_ConstantValue: dict[str, Callable[..., ConstantValue]] = {
-    "as_none": _read_ConstantValue_as_none,
-    "as_int": _read_ConstantValue_as_int,
-    "as_float": _read_ConstantValue_as_float,
-    "as_string": _read_ConstantValue_as_string,
-    "as_bool": _read_ConstantValue_as_bool,
+    "as_none": _read_ConstantValue__as_none,
+    "as_int": _read_ConstantValue__as_int,
+    "as_float": _read_ConstantValue__as_float,
+    "as_string": _read_ConstantValue__as_string,
+    "as_bool": _read_ConstantValue__as_bool,
 }
 
 
@@ -1593,49 +1593,49 @@ def _read_ConstantValue(p: Any) -> ConstantValue:
     return _READ_ConstantValue[member](value)
 
 
-def _read_InputSpec_user_input(value: Any, room: int) -> InputSpec:
+def _read_InputSpec__user_input(value: Any, room: int) -> InputSpec:
     o = InputSpec._blank()
     o._user_input = _read_UserInputSpec(value, room - 1)
     o.type = "user_input"
     return o
 
 
-def _read_InputSpec_parameter(value: Any, room: int) -> InputSpec:
+def _read_InputSpec__parameter(value: Any, room: int) -> InputSpec:
     o = InputSpec._blank()
     o._parameter = _read_InputToParameterSpec(value)
     o.type = "parameter"
     return o
 
 
-def _read_InputSpec_buffer(value: Any, room: int) -> InputSpec:
+def _read_InputSpec__buffer(value: Any, room: int) -> InputSpec:
     o = InputSpec._blank()
     o._buffer = _read_InputToBufferSpec(value)
     o.type = "buffer"
     return o
 
 
-def _read_InputSpec_tensor_constant(value: Any, room: int) -> InputSpec:
+def _read_InputSpec__tensor_constant(value: Any, room: int) -> InputSpec:
     o = InputSpec._blank()
     o._tensor_constant = _read_InputToTensorConstantSpec(value)
     o.type = "tensor_constant"
     return o
 
 
-def _read_InputSpec_custom_obj(value: Any, room: int) -> InputSpec:
+def _read_InputSpec__custom_obj(value: Any, room: int) -> InputSpec:
     o = InputSpec._blank()
     o._custom_obj = _read_InputToCustomObjSpec(value)
     o.type = "custom_obj"
     return o
 
 
-def _read_InputSpec_token(value: Any, room: int) -> InputSpec:
+def _read_InputSpec__token(value: Any, room: int) -> InputSpec:
     o = InputSpec._blank()
     o._token = _read_InputTokenSpec(value)
     o.type = "token"
     return o
 
 
-def _read_InputSpec_constant_input(value: Any, room: int) -> InputSpec:
+def _read_InputSpec__constant_input(value: Any, room: int) -> InputSpec:
     o = InputSpec._blank()
     o._constant_input = _read_InputToConstantInputSpec(value, room - 1)
     o.type = "constant_input"
@@ -1643,13 +1643,13 @@ def _read_InputSpec_constant_input(value: Any, room: int) -> InputSpec:
 
 
 _READ_InputSpec: dict[str, Callable[..., InputSpec]] = {
-    "user_input": _read_InputSpec_user_input,
-    "parameter": _read_InputSpec_parameter,
-    "buffer": _read_InputSpec_buffer,
-    "tensor_constant": _read_InputSpec_tensor_constant,
-    "custom_obj": _read_InputSpec_custom_obj,
-    "token": _read_InputSpec_token,
-    "constant_input": _read_InputSpec_constant_input,
+    "user_input": _read_InputSpec__user_input,
+    "parameter": _read_InputSpec__parameter,
+    "buffer": _read_InputSpec__buffer,
+    "tensor_constant": _read_InputSpec__tensor_constant,
+    "custom_obj": _read_InputSpec__custom_obj,
+    "token": _read_InputSpec__token,
+    "constant_input": _read_InputSpec__constant_input,
 }
 
 
@@ -1660,56 +1660,56 @@ def _read_InputSpec(p: Any, room: int) -> InputSpec:
     return _READ_InputSpec[member](value, room)
 
 
-def _read_OutputSpec_user_output(value: Any, room: int) -> OutputSpec:
+def _read_OutputSpec__user_output(value: Any, room: int) -> OutputSpec:
     o = OutputSpec._blank()
     o._user_output = _read_UserOutputSpec(value, room - 1)
     o.type = "user_output"
     return o
 
 
-def _read_OutputSpec_loss_output(value: Any, room: int) -> OutputSpec:
+def _read_OutputSpec__loss_output(value: Any, room: int) -> OutputSpec:
     o = OutputSpec._blank()
     o._loss_output = _read_LossOutputSpec(value)
     o.type = "loss_output"
     return o
 
 
-def _read_OutputSpec_buffer_mutation(value: Any, room: int) -> OutputSpec:
+def _read_OutputSpec__buffer_mutation(value: Any, room: int) -> OutputSpec:
     o = OutputSpec._blank()
     o._buffer_mutation = _read_BufferMutationSpec(value)
     o.type = "buffer_mutation"
     return o
 
 
-def _read_OutputSpec_gradient_to_parameter(value: Any, room: int) -> OutputSpec:
+def _read_OutputSpec__gradient_to_parameter(value: Any, room: int) -> OutputSpec:
     o = OutputSpec._blank()
     o._gradient_to_parameter = _read_GradientToParameterSpec(value)
     o.type = "gradient_to_parameter"
     return o
 
 
-def _read_OutputSpec_gradient_to_user_input(value: Any, room: int) -> OutputSpec:
+def _read_OutputSpec__gradient_to_user_input(value: Any, room: int) -> OutputSpec:
     o = OutputSpec._blank()
     o._gradient_to_user_input = _read_GradientToUserInputSpec(value)
     o.type = "gradient_to_user_input"
     return o
 
 
-def _read_OutputSpec_user_input_mutation(value: Any, room: int) -> OutputSpec:
+def _read_OutputSpec__user_input_mutation(value: Any, room: int) -> OutputSpec:
     o = OutputSpec._blank()
     o._user_input_mutation = _read_UserInputMutationSpec(value)
     o.type = "user_input_mutation"
     return o
 
 
-def _read_OutputSpec_token(value: Any, room: int) -> OutputSpec:
+def _read_OutputSpec__token(value: Any, room: int) -> OutputSpec:
     o = OutputSpec._blank()
     o._token = _read_OutputTokenSpec(value)
     o.type = "token"
     return o
 
 
-def _read_OutputSpec_parameter_mutation(value: Any, room: int) -> OutputSpec:
+def _read_OutputSpec__parameter_mutation(value: Any, room: int) -> OutputSpec:
     o = OutputSpec._blank()
     o._parameter_mutation = _read_ParameterMutationSpec(value)
     o.type = "parameter_mutation"
@@ -1717,14 +1717,14 @@ def _read_OutputSpec_parameter_mutation(value: Any, room: int) -> OutputSpec:
 
 
 _READ_OutputSpec: dict[str, Callable[..., OutputSpec]] = {
-    "user_output": _read_OutputSpec_user_output,
-    "loss_output": _read_OutputSpec_loss_output,
-    "buffer_mutation": _read_OutputSpec_buffer_mutation,
-    "gradient_to_parameter": _read_OutputSpec_gradient_to_parameter,
-    "gradient_to_user_input": _read_OutputSpec_gradient_to_user_input,
-    "user_input_mutation": _read_OutputSpec_user_input_mutation,
-    "token": _read_OutputSpec_token,
-    "parameter_mutation": _read_OutputSpec_parameter_mutation,
+    "user_output": _read_OutputSpec__user_output,
+    "loss_output": _read_OutputSpec__loss_output,
+    "buffer_mutation": _read_OutputSpec__buffer_mutation,
+    "gradient_to_parameter": _read_OutputSpec__gradient_to_parameter,
+    "gradient_to_user_input": _read_OutputSpec__gradient_to_user_input,
+    "user_input_mutation": _read_OutputSpec__user_input_mutation,
+    "token": _read_OutputSpec__token,
+    "parameter_mutation": _read_OutputSpec__parameter_mutation,
 }
 
 

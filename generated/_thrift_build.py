@@ -95,11 +95,11 @@ def _bare(cls: type) -> Any:
     return staticmethod(partial(_new, cls))
 
 
-_ScalarType = {value.value: value for value in ScalarType}
-_ExtraScalarType = {value.value: value for value in ExtraScalarType}
-_Layout = {value.value: value for value in Layout}
-_MemoryFormat = {value.value: value for value in MemoryFormat}
-_ArgumentKind = {value.value: value for value in ArgumentKind}
+_values_ScalarType = {value.value: value for value in ScalarType}
+_values_ExtraScalarType = {value.value: value for value in ExtraScalarType}
+_values_Layout = {value.value: value for value in Layout}
+_values_MemoryFormat = {value.value: value for value in MemoryFormat}
+_values_ArgumentKind = {value.value: value for value in ArgumentKind}
 
 _made_SymExprHint: list[SymExprHint] = []
 _made_SymInt: list[SymInt] = []
@@ -439,16 +439,16 @@ def _make_AOTInductorModelPickleData(_: type) -> AOTInductorModelPickleData:
 
 def _finish_TensorMeta(made: list[TensorMeta]) -> None:
     for o in made:
-        o.dtype = _ScalarType[o.dtype]
-        o.layout = _Layout[o.layout]
+        o.dtype = _values_ScalarType[o.dtype]
+        o.layout = _values_Layout[o.layout]
         if o.extra_dtype is not None:
-            o.extra_dtype = _ExtraScalarType[o.extra_dtype]
+            o.extra_dtype = _values_ExtraScalarType[o.extra_dtype]
 
 
 def _finish_NamedArgument(made: list[NamedArgument]) -> None:
     for o in made:
         if o.kind is not None:
-            o.kind = _ArgumentKind[o.kind]
+            o.kind = _values_ArgumentKind[o.kind]
 
 
 def _finish_SymExprHint(made: list[SymExprHint]) -> None:
@@ -634,17 +634,17 @@ def _finish_Argument(made: list[Argument]) -> None:
             if member is not None:
                 raise Suspect
             member = "as_scalar_type"
-            o._as_scalar_type = _ScalarType[o._as_scalar_type]
+            o._as_scalar_type = _values_ScalarType[o._as_scalar_type]
         if o._as_memory_format is not None:
             if member is not None:
                 raise Suspect
             member = "as_memory_format"
-            o._as_memory_format = _MemoryFormat[o._as_memory_format]
+            o._as_memory_format = _values_MemoryFormat[o._as_memory_format]
         if o._as_layout is not None:
             if member is not None:
                 raise Suspect
             member = "as_layout"
-            o._as_layout = _Layout[o._as_layout]
+            o._as_layout = _values_Layout[o._as_layout]
         if o._as_device is not None:
             if member is not None:
                 raise Suspect
@@ -749,17 +749,17 @@ def _finish_Value(made: list[Value]) -> None:
             if member is not None:
                 raise Suspect
             member = "as_scalar_type"
-            o._as_scalar_type = _ScalarType[o._as_scalar_type]
+            o._as_scalar_type = _values_ScalarType[o._as_scalar_type]
         if o._as_memory_format is not None:
             if member is not None:
                 raise Suspect
             member = "as_memory_format"
-            o._as_memory_format = _MemoryFormat[o._as_memory_format]
+            o._as_memory_format = _values_MemoryFormat[o._as_memory_format]
         if o._as_layout is not None:
             if member is not None:
                 raise Suspect
             member = "as_layout"
-            o._as_layout = _Layout[o._as_layout]
+            o._as_layout = _values_Layout[o._as_layout]
         if o._as_device is not None:
             if member is not None:
                 raise Suspect
@@ -808,7 +808,7 @@ def _finish_Value(made: list[Value]) -> None:
             if member is not None:
                 raise Suspect
             member = "as_extra_scalar_type"
-            o._as_extra_scalar_type = _ExtraScalarType[o._as_extra_scalar_type]
+            o._as_extra_scalar_type = _values_ExtraScalarType[o._as_extra_scalar_type]
         if member is None:
             raise Suspect
         o.type = member

@@ -165,7 +165,7 @@ PAIRS = [
         "keyword",
         indented(MARK + STRUCT.replace("A:", "optional:", 1)),
         indented(STRUCT),
-        "`optional` is a word of its own in Thrift and schema",
+        "`optional` is a word of its own in Thrift and Python and schema",
     ),
     pair(
         "keyword",
@@ -187,9 +187,57 @@ PAIRS = [
     ),
     pair(
         "reserved-form",
-        field(f"{MARK}_Y: {{id: 20, type: i64, doc: Y.}}"),
-        field("_y: {id: 20, type: i64, doc: Y.}"),
-        "`A._Y` has a form",
+        field(f"{MARK}_y: {{id: 20, type: i64, doc: Y.}}"),
+        field("y_: {id: 20, type: i64, doc: Y.}"),
+        "`A._y` has a form",
+    ),
+    pair(
+        "reserved-form",
+        value(f"{MARK}_missing_: {{value: 1, doc: O.}}"),
+        value("_missing: {value: 1, doc: O.}"),
+        "`E._missing_` has a form",
+    ),
+    pair(
+        "reserved-form",
+        value(f"{MARK}_One: {{value: 1, doc: O.}}"),
+        value("_one: {value: 1, doc: O.}"),
+        "`E._One` has a form",
+    ),
+    pair(
+        "keyword",
+        indented(STRUCT.replace("A:", f"{MARK}dataclass:", 1)),
+        indented(STRUCT),
+        "`dataclass` is a word of its own in Python",
+    ),
+    pair(
+        "keyword",
+        indented(STRUCT.replace("A:", f"{MARK}json_codec:", 1)),
+        indented(STRUCT),
+        "`json_codec` is a word of its own in Python",
+    ),
+    pair(
+        "keyword",
+        indented(STRUCT.replace("A:", f"{MARK}Weight:", 1)),
+        indented(STRUCT),
+        "`Weight` is a word of its own in C++",
+    ),
+    pair(
+        "keyword",
+        field(f"{MARK}read: {{id: 20, type: i64, doc: Y.}}"),
+        field("reads: {id: 20, type: i64, doc: Y.}"),
+        "`A.read` is a word of its own in Thrift",
+    ),
+    pair(
+        "shadowed-type",
+        field(f"{MARK}A: {{id: 20, type: i64, doc: Y.}}"),
+        field("a: {id: 20, type: i64, doc: Y.}"),
+        "`A.A` has the name of a type",
+    ),
+    pair(
+        "short-name",
+        member(f"{MARK}of_int: {{id: 20, type: i64, doc: Y.}}"),
+        member("of_i: {id: 20, type: i64, doc: Y.}"),
+        "`U.of_int` is what makes `as_int` in Python",
     ),
     pair(
         "converted-name",
@@ -352,7 +400,10 @@ def test_lint_reports_a_schema_that_does_not_resolve_as_findings(
 
 def test_lint_of_our_schema_is_silent_but_for_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", "--schema", str(SCHEMA)]) == 0
-    assert capsys.readouterr().out == f"{SCHEMA} is fine: 62 types, {len(RULES)} rules\n"
+    assert (
+        capsys.readouterr().out
+        == f"{SCHEMA} is fine: {len(load_schema(SCHEMA).types)} types, {len(RULES)} rules\n"
+    )
 
 
 @pytest.mark.parametrize("argv", [[], ["nonsense"], ["lint", "--nonsense"], ["lint", "--format", "xml"]])

@@ -94,6 +94,14 @@ SHAPES = {
             ENUM.replace("Color", name) for name in ("U", "URL", "Url2", "Url10", "zoo", "Zoo2", "aB", "X9")
         ),
     ),
+    "names that meet where they are joined": Shape(
+        ENUM.replace("Color", "bare")
+        + ENUM.replace("Color", "make_A")
+        + union("A", "y_z: {id: 1, type: bare, doc: d}", "x: {id: 2, type: make_A, doc: d}")
+        + union("A_y", "z: {id: 1, type: list<bare>, doc: d}", "blanks: {id: 2, type: A, doc: d}")
+        + struct("A_x", "y: {id: 1, type: A_y, doc: d}", "z: {id: 2, type: A, doc: d}"),
+        ("p.A.of_y_z(p.bare.RED)", "p.A_x(p.A_y.of_z([p.bare.RED]), p.A.of_x(p.make_A.RED))"),
+    ),
     "a union of enums": Shape(
         ENUM + union("U", "as_x: {id: 1, type: list<Color>, doc: d}"), ("p.U.of_x([p.Color.RED])",)
     ),

@@ -182,7 +182,7 @@ def test_the_table_of_words_is_what_the_compiler_refuses(tmp_path: Path) -> None
         return subprocess.run(command, capture_output=True).returncode != 0
 
     newer = {"uuid"}  # a word since 0.17's successors
-    candidates = words.THRIFT | words.cpp.KEYWORDS | words.python.RESERVED_TYPE_NAMES
+    candidates = words.THRIFT | words.cpp.KEYWORDS | words.PYTHON_TYPES
     assert {word for word in candidates if refused(word)} | newer == words.THRIFT
 
 

@@ -1,0 +1,43 @@
+"""Names that generated code uses itself are kept from schemas: exactly those that are found in it."""
+
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+
+from pt2wire.codegen import cpp, words
+
+from .helpers import schema_names as names
+
+#: Those of later versions of Python.
+_NEWER = {"is_integer"}
+
+
+def test_types_are_not_called_as_what_stands_in_the_python_modules() -> None:
+    assert names.python_for_types() - set(dir(builtins)) == words._PYTHON_MODULES - set(dir(builtins))
+
+
+def test_fields_and_members_are_not_called_as_what_their_classes_have() -> None:
+    assert names.python_for_fields("Struct") == words._PYTHON_STRUCTS
+    assert names.python_for_fields("Union") == words._PYTHON_UNIONS
+
+
+def test_values_are_not_called_as_what_all_enums_have() -> None:
+    assert names.python_for_values() <= words._PYTHON_ENUMS | _NEWER
+    assert words._PYTHON_ENUMS - names.python_for_values() <= {"mro", "name", "value"}
+
+
+def test_types_are_not_called_as_what_the_headers_declare() -> None:
+    assert names.cpp_for_types() - cpp.KEYWORDS == words._CPP_NAMESPACES
+
+
+def test_members_are_not_called_as_what_their_classes_name_in_cpp() -> None:
+    """Names of every union get an underscore instead; `value` and `made` are local to methods."""
+    free = cpp.KEYWORDS | cpp._UNION_NAMES | {"value", "made"}
+    assert names.cpp_for_members() - free == words._CPP_BODIES - {"Indirect"}
+    assert "Indirect" in words._CPP_NAMESPACES  # beside members that are too large for a union
+
+
+def test_names_of_the_idl_and_of_apaches_classes_are_kept(tmp_path: Path) -> None:
+    assert names.thrift_for_types() == words._THRIFT_CONSTANTS
+    assert names.thrift_for_fields(tmp_path) == words._THRIFT_METHODS

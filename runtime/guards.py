@@ -51,7 +51,7 @@ METHODS = frozenset({"size", "stride", "storage_offset", "dim", "numel", "item"}
 
 _INPUTS = "L"  # the dictionary of inputs by argument name
 _FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,511}", re.ASCII)
-_KEY = re.compile(r"[^'\"\\\x00-\x1f\x7f-\x9f\u2028\u2029]{0,512}")
+_KEY = re.compile(r"[^'\"]{0,512}", re.DOTALL)
 
 
 @lru_cache(maxsize=4_096)

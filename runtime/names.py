@@ -71,12 +71,14 @@ def check_device(kind: str, index: int | None) -> str | None:
     return None
 
 
-def check_text(text: str) -> str | None:
-    """Checks text that PyTorch pastes between quotes into source: constant string inputs and dictionary
-    keys.
+_CONTROL = frozenset(map(chr, (*range(32), *range(127, 160))))
 
-    PyTorch does not escape what it pastes, so a quote or a backslash would end the string: for an honest
-    `it's`, too, `module()` fails there.
+
+def check_text(text: str) -> str | None:
+    """Checks text that PyTorch pastes between quotes into source: constant string inputs.
+
+    PyTorch does not escape what it pastes, so a quote or a backslash would end the string, and the end of a
+    line the source: for an honest `it's`, too, `module()` fails there.
 
     Example:
         >>> check_text("a b")
@@ -88,8 +90,21 @@ def check_text(text: str) -> str | None:
             return "holds a quote, which PyTorch pastes into source unescaped"
         if character == "\\":
             return "holds a backslash, which PyTorch pastes into source unescaped"
-        if not character.isprintable():
-            return f"holds {character!r}, which is not printable"
+        if character in _CONTROL:
+            return f"holds {character!r}, which is a control character"
+    return None
+
+
+def check_key(text: str) -> str | None:
+    """Checks a dictionary key among the inputs: PyTorch pastes its `repr`, quotes and all, between quotes.
+
+    Example:
+        >>> check_key("a b\\n")
+        >>> check_key("it's")
+        'holds a quote, which PyTorch pastes into source unescaped'
+    """
+    if "'" in text or '"' in text:
+        return "holds a quote, which PyTorch pastes into source unescaped"
     return None
 
 

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from .errors import DeserializeError
 from .limits import DEFAULT_LIMITS, Limits, raising
-from .names import check_text
 
 _names = str.split
 
@@ -193,13 +192,31 @@ def _key_list(value: Any, count: int, path: str) -> tuple[Any, ...]:
     return keys
 
 
+def key_texts(spec: TreeSpecNode) -> Iterator[str]:
+    """All texts that are keys, or parts of keys, of a treespec's dictionaries.
+
+    Example:
+        >>> call = '[1, {"type": "builtins.dict", "context": "[\\\\"a\\\\"]", "children_spec": ['
+        >>> leaf = '{"type": null, "context": null, "children_spec": []}'
+        >>> list(key_texts(parse_treespec(call + leaf + "]}]")))
+        ['a']
+    """
+    pending: list[Any] = [spec]
+    while pending:
+        match pending.pop():
+            case TreeSpecNode(context=context, children=children):
+                pending += children
+                if isinstance(context, tuple):
+                    pending.append(context)
+            case tuple() as items:
+                pending += items
+            case str() as text:
+                yield text
+
+
 def _key(value: Any, path: str, depth: int) -> Any:
     match value:
         case str():
-            if reason := check_text(value):
-                raise DeserializeError(
-                    f"expected a plain text as key, found {value[:60]!r}, which {reason}", path=path
-                )
             return value
         case None | bool() | float():
             return value

@@ -95,12 +95,6 @@ _UNSAFE = {
     'L["it\'s"].size()[0] == 1': (
         "column 3: expected a number or a plain text in brackets, found Constant '\"it\\'s\"'"
     ),
-    "L['a\\nb'].size()[0] == 1": (
-        "column 3: expected a number or a plain text in brackets, found Constant \"'a\\\\nb'\""
-    ),
-    "L['a\\\\'].size()[0] == 1": (
-        "column 3: expected a number or a plain text in brackets, found Constant \"'a\\\\\\\\'\""
-    ),
 }
 
 

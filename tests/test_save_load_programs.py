@@ -463,6 +463,75 @@ def test_a_size_among_example_inputs_stays_one(written_by: Any) -> None:
     assert torch.equal(args[1], torch.arange(6))
 
 
+ODD_TEXTS = [
+    "a\nb",
+    "\\",
+    "\0",
+    "\u2028",
+    "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}",
+    "%s{x}\\N{DIGIT ONE}",
+]
+
+
+@pytest.mark.parametrize("key", ODD_TEXTS, ids=ascii)
+@pytest.mark.parametrize("written_by", [saved, torch_saved], ids=["pt2wire", "PyTorch"])
+def test_any_key_without_quotes_works_among_inputs(key: str, written_by: Any) -> None:
+    class Keyed(torch.nn.Module):
+        def forward(self, x: dict[str, torch.Tensor]) -> torch.Tensor:
+            return x[key].view(-1, 3)
+
+    rows = {key: {0: torch.export.Dim.DYNAMIC}}
+    ep = torch.export.export(Keyed(), ({key: torch.ones(6)},), dynamic_shapes=(rows,))
+    assert ep._guards_code
+    loaded = pt2wire.load(io.BytesIO(written_by(ep)))
+    for program in (ep, loaded):
+        module = program.module()
+        assert module({key: torch.ones(9)}).shape == (3, 3)
+        with pytest.raises((AssertionError, RuntimeError)):
+            module({key: torch.ones(7)})
+
+
+@pytest.mark.parametrize("key", [*ODD_TEXTS, "it's", '"'], ids=ascii)
+def test_any_key_works_among_outputs(key: str) -> None:
+    class Keyed(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {key: x + 1}
+
+    ep = torch.export.export(Keyed(), (torch.ones(2),))
+    for data in (saved(ep), torch_saved(ep)):
+        found = pt2wire.load(io.BytesIO(data)).module()(torch.ones(2))
+        assert list(found) == [key] and torch.equal(found[key], torch.full((2,), 2.0))
+
+
+@pytest.mark.parametrize("text", ["\u2028", "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}"], ids=ascii)
+def test_text_inputs_may_hold_what_does_not_print(text: str) -> None:
+    class Named(torch.nn.Module):
+        def forward(self, x: torch.Tensor, name: str) -> torch.Tensor:
+            return x + len(name)
+
+    ep = torch.export.export(Named(), (torch.ones(2), text))
+    for data in (saved(ep), torch_saved(ep)):
+        module = pt2wire.load(io.BytesIO(data)).module()
+        assert torch.equal(module(torch.ones(2), text), ep.module()(torch.ones(2), text))
+        with pytest.raises(AssertionError, match="Guard failed"):
+            module(torch.ones(2), "other")
+
+
+def test_a_key_that_ends_the_string_it_is_pasted_into_is_refused() -> None:
+    class Keyed(torch.nn.Module):
+        def forward(self, x: dict[str, torch.Tensor]) -> torch.Tensor:
+            return x["it's"] + 1
+
+    ep = torch.export.export(Keyed(), ({"it's": torch.ones(2)},))
+    with pytest.raises(SyntaxError):
+        ep.module()
+    message = 'expected a plain text as key, found "it\'s", which holds a quote, which PyTorch pastes into'
+    with pytest.warns(UserWarning, match=message):
+        data = saved(ep)
+    with pytest.raises(UnsafeArtifactError, match=message):
+        pt2wire.load(io.BytesIO(data))
+
+
 def test_damaged_leaves_are_named_before_the_class_that_makes_them_needed() -> None:
     data = saved(MODELS["dataclasses"].program())
     for content in (b"no pickle", b"\x80\x02]q\x00."):

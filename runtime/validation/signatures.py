@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import DeserializeError
 from ..generated import types
 from ..limits import Limits
-from ..names import check_fqn, check_text, check_value_name
-from ..treespecs import TreeSpecNode, parse_treespec
+from ..names import check_fqn, check_key, check_text, check_value_name
+from ..treespecs import TreeSpecNode, key_texts, parse_treespec
 from .arguments import argument_names
 from .rules import Findings
 from .scopes import Scope
@@ -253,6 +253,11 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
                 f"{path}.signature.in_spec",
                 "expected a tuple of the positional arguments, a tuple, and the keyword arguments, a dict",
             )
+        if in_spec is not None and not entry.fqn:
+            for key in key_texts(in_spec):
+                if (problem := check_key(key)) is not None:
+                    message = f"expected a plain text as key, found {key[:60]!r}, which {problem}"
+                    findings.add("treespec", f"{where}.in_spec", message)
         names: set[str] = set()
         for position, name in enumerate(signature.forward_arg_names or ()):
             where = f"{path}.signature.forward_arg_names[{position}]"

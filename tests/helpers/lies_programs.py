@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -244,6 +245,21 @@ def treespec_that_is_no_call(tree: Tree) -> None:
     assert signature is not None
     spec = f'{{"type": "builtins.list", "context": "null", "children_spec": [{LEAF}, {LEAF}]}}'
     signature.in_spec = f"[1, {spec}]"
+
+
+@lie(
+    "treespec",
+    f"{CALLS}[0].signature.in_spec",
+    "expected a plain text as key, found \"']+str(print(1))+['\", which holds a quote, which PyTorch "
+    "pastes into source unescaped",
+)
+def treespec_with_a_key_that_ends_a_string(tree: Tree) -> None:
+    signature = tree.graph_module.module_call_graph[0].signature
+    assert signature is not None
+    key = json.dumps(json.dumps(["']+str(print(1))+['"]))
+    spec = f'{{"type": "builtins.dict", "context": {key}, "children_spec": [{LEAF}]}}'
+    assert signature.in_spec.count(LEAF) > 0
+    signature.in_spec = signature.in_spec.replace(LEAF, spec, 1)
 
 
 @lie(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import random
 import shutil
 import subprocess
 import sys
-import zipfile
+import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +19,18 @@ import pytest
 import torch
 from pt2wire import DeserializeError
 from pt2wire.archive.reader import ArchiveReader
-from pt2wire.generated import thrift_codec, types
+from pt2wire.generated import json_codec, thrift_codec, types
 
 from .helpers import cpp
-from .helpers.archives import linear_archive, linear_program, linear_torch_archive, saved, with_records
+from .helpers.archives import (
+    linear_archive,
+    linear_program,
+    linear_torch_archive,
+    record,
+    saved,
+    torch_saved,
+    with_records,
+)
 from .helpers.families import FAMILIES
 from .helpers.models import MODELS
 from .helpers.schema_versions import MAJOR, OLDER, OLDEST, dotted
@@ -141,11 +151,20 @@ def test_changed_archives_are_refused_or_read_as_python_reads_them() -> None:
             assert outcome.text.decode() == expected
 
 
+WRITERS: dict[str, Callable[[torch.export.ExportedProgram], bytes]] = {
+    "deflated": saved,
+    "stored": lambda program: saved(program, compress=False),
+    "PyTorch": torch_saved,
+}
+
+
 @pytest.mark.parametrize("name", WEIGHTS)
-@pytest.mark.parametrize("compress", [True, False])
-def test_weights_and_constants_have_the_elements_of_the_tensors(name: str, compress: bool) -> None:
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_weights_and_constants_have_the_elements_of_the_tensors(
+    name: str, write: Callable[[torch.export.ExportedProgram], bytes]
+) -> None:
     program = MODELS[name].program()
-    data = saved(program, compress=compress)
+    data = write(program)
     tensors = {
         "weights": program.state_dict,
         "constants": {
@@ -204,7 +223,8 @@ def test_several_programs_in_one_archive() -> None:
     outcome = _answer("program", data)
     archive = pt2wire.read(io.BytesIO(data))
     expected = "".join(
-        f"{name} {len(tree.graph_module.graph.nodes)}\n" for name, tree in archive.programs.items()
+        f"{name} thrift {len(record(data, f'thrift/{name}.compact'))} {len(tree.graph_module.graph.nodes)}\n"
+        for name, tree in archive.programs.items()
     )
     assert outcome == cpp.Outcome(True, expected.encode())
 
@@ -219,25 +239,21 @@ def test_a_deflated_record_without_zlib_names_the_option() -> None:
     assert outcome.ok
 
 
-def _thrift_record(data: bytes, name: str) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return archive.read(f"{archive.namelist()[0].split('/')[0]}/{name}")
-
-
 def _weights_config(change: Callable[[types.PayloadMeta], None]) -> dict[str, bytes]:
     """The weights' table with its first entry changed, and an index that knows of the change."""
-    record = "thrift/model_weights.compact"
-    config = thrift_codec.decode(types.PayloadConfig, _thrift_record(linear_archive(), record))
+    name = "thrift/model_weights.compact"
+    config = thrift_codec.decode(types.PayloadConfig, record(linear_archive(), name))
     change(next(iter(config.config.values())))
-    return _reindexed({record: thrift_codec.encode(config)})
+    return _reindexed({name: thrift_codec.encode(config)})
 
 
 def _reindexed(changes: dict[str, bytes]) -> dict[str, bytes]:
-    index = thrift_codec.decode(types.ArchiveIndex, _thrift_record(linear_archive(), "thrift/index.compact"))
+    index = thrift_codec.decode(types.ArchiveIndex, record(linear_archive(), "thrift/index.compact"))
     for entry in index.entries:
         if entry.record in changes:
             content = changes[entry.record]
             entry.crc32, entry.size = zlib.crc32(content), len(content)
+            entry.sha256 = hashlib.sha256(content).hexdigest()
     return {**changes, "thrift/index.compact": thrift_codec.encode(index)}
 
 
@@ -304,24 +320,37 @@ def test_metadata_that_lie_about_a_weight_are_refused(
 
 
 def _major(version: int, minor: int) -> dict[str, bytes]:
-    record = "thrift/model.compact"
-    program = thrift_codec.decode(types.ExportedProgram, _thrift_record(linear_archive(), record))
+    name = "thrift/model.compact"
+    program = thrift_codec.decode(types.ExportedProgram, record(linear_archive(), name))
     program.schema_version = types.SchemaVersion(version, minor)
-    return _reindexed({record: thrift_codec.encode(program)})
+    return _reindexed({name: thrift_codec.encode(program)})
 
+
+def _other_hash() -> dict[str, bytes]:
+    index = thrift_codec.decode(types.ArchiveIndex, record(linear_archive(), "thrift/index.compact"))
+    (entry,) = (entry for entry in index.entries if entry.record == "thrift/model.compact")
+    entry.sha256 = "0" * 64
+    return {"thrift/index.compact": thrift_codec.encode(index)}
+
+
+_NOT_THOSE = "thrift/model.compact: the bytes are not those that the archive's index was made for"
 
 RECORDS: dict[str, tuple[Callable[[], dict[str, bytes | None]], str]] = {
-    "JSON changed": (lambda: {"models/model.json": b"{}"}, "models/model.json: the record was changed after"),
-    "weights' JSON changed": (
-        lambda: {"data/weights/model_weights_config.json": b"{}"},
-        "model_weights_config.json: the record was changed after",
+    "JSON changed": (
+        lambda: {"models/model.json": b"{}"},
+        "models/model.json: the struct ExportedProgram lacks graph_module, ",
     ),
+    "weights' JSON changed": (lambda: {"data/weights/model_weights_config.json": b"{}"}, ""),
     "Thrift changed": (
-        lambda: {"thrift/model.compact": _thrift_record(linear_archive(), "thrift/model.compact") + b"\0"},
-        "thrift/model.compact: the record was changed after",
+        lambda: {"thrift/model.compact": record(linear_archive(), "thrift/model.compact") + b"\0"},
+        _NOT_THOSE,
     ),
-    "no index": (lambda: {"thrift/index.compact": None}, "thrift/index.compact: expected this record"),
-    "no Thrift": (lambda: {"thrift/model.compact": None}, "stored as JSON only: convert the file"),
+    "other hash": (lambda: dict(_other_hash()), _NOT_THOSE),
+    "no index": (lambda: {"thrift/index.compact": None}, ""),
+    "no Thrift": (
+        lambda: {"thrift/model.compact": None},
+        "thrift/model.compact: the archive's index lists this record, but the archive has none",
+    ),
     "JSON missing": (
         lambda: {"models/model.json": None},
         "models/model.json: the archive's index lists this record, but the archive has none",
@@ -350,9 +379,117 @@ def test_records_that_do_not_belong_together_are_refused(
     assert message in outcome.text.decode()
 
 
+def _indented() -> bytes:
+    return json.dumps(json.loads(record(linear_archive(), "models/model.json")), indent=1).encode()
+
+
+#: What becomes of an archive, as what it is read, and which form of the program that gives.
+FORMS: dict[str, tuple[Callable[[], dict[str, bytes | None]], str, str]] = {
+    "as it is": (dict, "program", "thrift"),
+    "no index": (lambda: {"thrift/index.compact": None}, "program", "json"),
+    "JSON changed": (lambda: {"models/model.json": _indented()}, "program", "json"),
+    "weights' JSON changed": (
+        lambda: {"data/weights/model_weights_config.json": b'{"config":{}}'},
+        "program",
+        "json",
+    ),
+    "JSON demanded": (dict, "json", "json"),
+    "Thrift demanded": (lambda: {"models/model.json": _indented()}, "thrift", "thrift"),
+    "Thrift demanded without index": (lambda: {"thrift/index.compact": None}, "thrift", "thrift"),
+    "other hash, not compared": (lambda: dict(_other_hash()), "crc", "thrift"),
+}
+
+
+@pytest.mark.parametrize(("changes", "kind", "form"), FORMS.values(), ids=FORMS)
+def test_the_form_that_counts_is_read(
+    changes: Callable[[], dict[str, bytes | None]], kind: str, form: str
+) -> None:
+    """As Python does: what another tool changed in JSON is the truth."""
+    data = with_records(linear_archive(), changes())
+    size = len(record(data, "models/model.json" if form == "json" else "thrift/model.compact"))
+    nodes = len(pt2wire.to_tree(linear_program()).graph_module.graph.nodes)
+    assert _answer(kind, data) == (True, f"model {form} {size} {nodes}\n".encode())
+    if kind == "program":
+        with warnings.catch_warnings(record=True):
+            assert pt2wire.read(io.BytesIO(data)).paths["model"].endswith(".json") == (form == "json")
+
+
+def test_changed_bytes_are_noticed_by_their_crc_as_well() -> None:
+    changed = {"thrift/model.compact": record(linear_archive(), "thrift/model.compact") + b"\0"}
+    outcome = _answer("crc", with_records(linear_archive(), changed))
+    assert not outcome.ok
+    assert _NOT_THOSE in outcome.text.decode()
+
+
+def test_archives_of_pytorch_are_read() -> None:
+    for name in ("cond_nested", "many_layers", "constants_lifted"):
+        data = torch_saved(MODELS[name].program())
+        size, tree = len(record(data, "models/model.json")), pt2wire.read(io.BytesIO(data)).programs["model"]
+        expected = f"model json {size} {len(tree.graph_module.graph.nodes)}\n"
+        assert _answer("program", data) == (True, expected.encode())
+
+
+def test_pickles_in_archives_of_pytorch_are_named_not_opened() -> None:
+    meta = types.PayloadMeta("custom_obj_0", False, True, None)
+    config = json_codec.encode(types.PayloadConfig({"handle": meta}))
+    constants = {"data/constants/model_constants_config.json": config, "data/constants/custom_obj_0": b"PK"}
+    data = with_records(linear_torch_archive(), constants)
+    assert _answer("constants", data) == (True, b"handle is pickled\n")
+    weights = {"data/weights/model_weights_config.json": config, "data/weights/custom_obj_0": b"PK"}
+    outcome = _answer("weights", with_records(linear_torch_archive(), weights))
+    assert not outcome.ok
+    message = (
+        '<memory>:data/weights/custom_obj_0: ["handle"]: the payload is a pickle, which only Python can read'
+    )
+    assert outcome.text.decode() == message
+
+
+def test_weights_of_older_versions_of_pytorch_are_refused_by_name() -> None:
+    changes = {"data/weights/model_weights_config.json": None, "data/weights/model.pt": b"PK"}
+    outcome = _answer("weights", with_records(linear_torch_archive(), changes))
+    assert not outcome.ok
+    assert b"the weights are one pickle, as torch 2.8 wrote them: load the file with torch" in outcome.text
+
+
+def test_a_program_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    source, path = tmp_path / "other.cpp", tmp_path / "model.pt2"
+    source.write_text(
+        '#include <iostream>\n#include "pt2wire/archive.h"\nint main(int, char** argv) try {\n'
+        '  pt2wire::Archive::open(argv[1]).program("encoder");\n'
+        "} catch (const pt2wire::Error& error) { std::cout << error.what(); }\n"
+    )
+    path.write_bytes(linear_torch_archive())
+    message = "expected this record, but the archive has none; it has the programs: model"
+    found = cpp.run([cpp.build(source, *cpp.ZLIB), path]).decode()
+    assert found == f"{path}:models/encoder.json: {message}"
+
+
+_SHA256 = r"""
+#include <iostream>
+#include <iterator>
+#include "pt2wire/sha256.h"
+int main() {
+  std::string data((std::istreambuf_iterator<char>(std::cin)), {});
+  for (std::size_t size = 0; size <= data.size(); size += size < 200 ? 1 : 997) {
+    std::cout << pt2wire::sha256(reinterpret_cast<const std::uint8_t*>(data.data()), size) << "\n";
+  }
+}
+"""
+
+
+def test_hashes_are_those_of_the_standard(tmp_path: Path) -> None:
+    source = tmp_path / "hash.cpp"
+    source.write_text(_SHA256)
+    data = random.Random(1).randbytes(20_000)
+    sizes = [*range(200), *range(200, len(data) + 1, 997)]
+    found = cpp.run([cpp.build(source, *cpp.SANITIZED, *cpp.WARNINGS)], data).decode().split()
+    assert found == [hashlib.sha256(data[:size]).hexdigest() for size in sizes]
+
+
 @pytest.mark.parametrize("name", LISTED)
 def test_listing_of_the_example_equals_pythons(name: str, tmp_path: Path) -> None:
-    _compare_listings(tmp_path / "model.pt2", saved(MODELS[name].program()))
+    for write in (saved, torch_saved):
+        _compare_listings(tmp_path / "model.pt2", write(MODELS[name].program()))
 
 
 def test_listing_of_a_transformer_equals_pythons(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-// Reads each case as an archive. The case's type says how much of it: "zip" lists the records, "program" counts the nodes
-// of each program, "weights" and "constants" print every element of every tensor in logical order.
+// Reads each case as an archive. The case's type says how much of it: "zip" lists the records, "program" gives the form of
+// each program, its size in bytes and the number of its nodes; "json" and "thrift" demand that form of them, "crc" reads
+// without the index's hashes. "weights" and "constants" print every element of every tensor in logical order.
 #include "pt2wire/archive.h"
 
 #include <cstdlib>
@@ -45,7 +46,9 @@ std::string list_records(const Bytes& bytes) {
 std::string list_programs(const Archive& archive) {
   std::string out;
   for (const std::string& name : archive.program_names()) {
-    out += name + " " + std::to_string(archive.program(name)->graph_module.graph.nodes.size()) + "\n";
+    const auto program = archive.program(name);
+    out += name + (archive.form(name) == Form::json ? " json " : " thrift ") + std::to_string(program.bytes().size()) +
+           " " + std::to_string(program->graph_module.graph.nodes.size()) + "\n";
   }
   return out;
 }
@@ -71,14 +74,19 @@ std::string list_tensors(const Payloads& payloads) {
     append_elements(out, weight, 0, 0);
     out += "\n";
   }
+  for (const std::string_view name : payloads.pickled) out += std::string(name) + " is pickled\n";
   return out;
 }
 
 std::string run(const std::string& type, const std::string& text) {
   const Bytes bytes = exact(text);
   if (type == "zip") return list_records(bytes);
-  const Archive archive = Archive::from_memory(bytes);
-  if (type == "program") return list_programs(archive);
+  ArchiveOptions options;
+  if (type == "json") options.form = Form::json;
+  if (type == "thrift") options.form = Form::thrift;
+  options.check_hashes = type != "crc";
+  const Archive archive = Archive::from_memory(bytes, "<memory>", options);
+  if (type == "program" || type == "json" || type == "thrift" || type == "crc") return list_programs(archive);
   if (type == "weights") return list_tensors(archive.weights());
   if (type == "constants") return list_tensors(archive.constants());
   throw std::runtime_error("no type " + type);

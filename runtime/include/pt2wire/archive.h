@@ -12,16 +12,24 @@
 #include <vector>
 
 #include "pt2wire/bytes.h"
+#include "pt2wire/crc32.h"
 #include "pt2wire/error.h"
+#include "pt2wire/json.h"
 #include "pt2wire/mapped_file.h"
 #include "pt2wire/schema.h"
+#include "pt2wire/sha256.h"
 #include "pt2wire/weights.h"
 #include "pt2wire/zip.h"
 
 namespace pt2wire {
 
+/// The two encodings of a program and its payload configs.
+enum class Form { json, thrift };
+
 struct ArchiveOptions {
   bool check_payloads = true;  ///< compare weights with their CRCs, which reads all their bytes
+  bool check_hashes = true;    ///< compare Thrift with the SHA-256 in the index, rather than with the CRC there
+  std::optional<Form> form;    ///< which form to read, whatever the index says
   Limits limits = {};          ///< of each document
   ZipLimits zip_limits = {};
 };
@@ -30,6 +38,8 @@ struct ArchiveOptions {
 struct Payloads {
   Document<PayloadConfig> config;
   std::vector<Weight> list;
+  /// Constants that are left out, because the file has them as pickles: objects of classes that only Python has.
+  std::vector<std::string_view> pickled;
 
   /// The weight with this fully qualified name, or nullptr.
   const Weight* find(std::string_view fqn) const noexcept {
@@ -38,7 +48,7 @@ struct Payloads {
   }
 };
 
-/// A .pt2 archive with programs in Thrift form.
+/// A .pt2 archive, written by pt2wire or by PyTorch.
 ///
 ///     const auto archive = pt2wire::Archive::open("model.pt2");
 ///     const auto program = archive.program("model");
@@ -71,8 +81,7 @@ class Archive {
     for (const Record& record : records()) zip_.read(record);
   }
 
-  /// The programs in the archive. One in JSON form only, as PyTorch writes them, is named too, but `program` cannot read
-  /// it.
+  /// The programs in the archive.
   std::vector<std::string> program_names() const {
     std::vector<std::string> names;
     for (const Record& record : records()) {
@@ -80,32 +89,50 @@ class Archive {
     }
     for (const Record& record : records()) {
       const auto name = between(record.name, "thrift/", ".compact");
-      if (!name || find(thrift_record(*name, "_weights")) == nullptr) continue;
+      if (!name || find(record_of(*name, Form::thrift, Part::weights)) == nullptr) continue;
       if (std::find(names.begin(), names.end(), *name) == names.end()) names.emplace_back(*name);
     }
     return names;
   }
 
-  /// A program. Refused: a form that another tool has outdated, a format of another major version.
+  /// Which form of a program counts. JSON, if there is no index or it does not know the program: so PyTorch writes. JSON
+  /// too, if another tool has changed that after pt2wire wrote both, as the Thrift form is out of date then. Else Thrift.
+  Form form(std::string_view name = "model") const {
+    if (options_.form) return *options_.form;
+    bool has_entries = false, has_thrift = false;
+    for (const IndexEntry& entry : entries()) {
+      if (entry.program != name) continue;
+      has_entries = true;
+      has_thrift = has_thrift || entry.record == record_of(name, Form::thrift, Part::program);
+      if (find(entry.record) == nullptr) fail(entry.record, "the archive's index lists this record, but the archive has none");
+    }
+    if (!has_entries) return Form::json;
+    for (const Part part : {Part::program, Part::weights, Part::constants}) {
+      const Record* const record = find(record_of(name, Form::json, part));
+      if (record != nullptr && is_changed(*record)) return Form::json;
+    }
+    return has_thrift ? Form::thrift : Form::json;
+  }
+
+  /// A program. Refused: Thrift that is not what the index was made for, a format of another major version.
   Document<ExportedProgram> program(std::string_view name = "model") const {
-    auto document = decode<ExportedProgram>(name, "");
+    auto document = decode<ExportedProgram>(name, Part::program);
     const SchemaVersion& version = document->schema_version;
     const bool too_old = version.major == oldest_version_major && version.minor < oldest_version_minor;
     if (version.major != schema_version_major || too_old) {
-      fail(thrift_record(name, ""), "the format version is " + std::to_string(version.major) + "." +
-                                        std::to_string(version.minor) + ", this header reads " +
-                                        std::to_string(oldest_version_major) + "." +
-                                        std::to_string(oldest_version_minor) + " to " +
-                                        std::to_string(schema_version_major) + ".x");
+      fail(record_of(name, form(name), Part::program),
+           "the format version is " + std::to_string(version.major) + "." + std::to_string(version.minor) +
+               ", this header reads " + std::to_string(oldest_version_major) + "." + std::to_string(oldest_version_minor) +
+               " to " + std::to_string(schema_version_major) + ".x");
     }
     return document;
   }
 
   /// The parameters and buffers of a program.
-  Payloads weights(std::string_view name = "model") const { return payloads(name, "_weights", "data/weights/"); }
+  Payloads weights(std::string_view name = "model") const { return payloads(name, Part::weights); }
 
-  /// Its constant tensors. Constants that are no tensors are left out: they are pickles.
-  Payloads constants(std::string_view name = "model") const { return payloads(name, "_constants", "data/constants/"); }
+  /// Its constant tensors.
+  Payloads constants(std::string_view name = "model") const { return payloads(name, Part::constants); }
 
  private:
   Archive(Zip zip, const ArchiveOptions& options) : options_(options), zip_(std::move(zip)) {
@@ -123,8 +150,28 @@ class Archive {
 
   static constexpr std::string_view index_record = "thrift/index.compact";
 
-  static std::string thrift_record(std::string_view program, std::string_view suffix) {
-    return "thrift/" + std::string(program) + std::string(suffix) + ".compact";
+  /// The three documents of a program.
+  enum class Part : std::size_t { program, weights, constants };
+
+  static std::string record_of(std::string_view program, Form form, Part part) {
+    struct Affixes {
+      const char* before;
+      const char* behind;
+    };
+    static constexpr Affixes affixes[2][3] = {
+        {{"models/", ".json"}, {"data/weights/", "_weights_config.json"}, {"data/constants/", "_constants_config.json"}},
+        {{"thrift/", ".compact"}, {"thrift/", "_weights.compact"}, {"thrift/", "_constants.compact"}}};
+    const Affixes& chosen = affixes[static_cast<std::size_t>(form)][static_cast<std::size_t>(part)];
+    return chosen.before + std::string(program) + chosen.behind;
+  }
+
+  Span<IndexEntry> entries() const noexcept { return index_ ? (*index_)->entries : Span<IndexEntry>(); }
+
+  const IndexEntry* entry_of(std::string_view record) const noexcept {
+    for (const IndexEntry& entry : entries()) {
+      if (entry.record == record) return &entry;
+    }
+    return nullptr;
   }
 
   static std::optional<std::string_view> between(std::string_view text, std::string_view before, std::string_view after) {
@@ -142,56 +189,61 @@ class Archive {
     fail(record, "expected this record, but the archive has none");
   }
 
-  /// Decodes a Thrift document of a program after comparing both forms with the index.
   template <class T>
-  Document<T> decode(std::string_view program, std::string_view suffix) const {
-    check_json(program);
-    const std::string record = thrift_record(program, suffix);
-    const Bytes content = read(record);
-    check_index(record, crc32(content.data(), content.size()), content.size());
-    return within(record, [&] { return decode_compact<T>(content, options_.limits); });
+  Document<T> decode(std::string_view program, Part part) const {
+    const Form form = this->form(program);
+    const std::string record = record_of(program, form, part);
+    if (find(record) == nullptr) fail(record, why_missing(program, form));
+    const Bytes content = form == Form::thrift ? read_thrift_form(record) : read(record);
+    return within(record, [&] {
+      return form == Form::thrift ? decode_compact<T>(content, options_.limits) : decode_json<T>(content, options_.limits);
+    });
   }
 
-  /// The JSON form, if there is one, must be the one that the Thrift form was written with: where another tool has
-  /// changed it, it is the truth, and this class cannot read it.
-  void check_json(std::string_view program) const {
-    const std::string name(program);
-    const std::string forms[] = {"models/" + name + ".json", "data/weights/" + name + "_weights_config.json",
-                                 "data/constants/" + name + "_constants_config.json"};
-    if (find(thrift_record(program, "")) == nullptr) {
-      fail(thrift_record(program, ""), find(forms[0]) == nullptr
-                                           ? "the archive has no such program"
-                                           : "the program is stored as JSON only: convert the file with `pt2wire convert`");
+  std::string why_missing(std::string_view program, Form form) const {
+    std::string names;
+    for (const std::string& name : program_names()) {
+      if (name != program) names += (names.empty() ? "" : ", ") + Error::printable(name);
     }
-    for (const std::string& form : forms) {
-      if (const Record* const record = find(form)) check_index(form, record->crc32, record->size);
+    if (find(record_of(program, form, Part::program)) == nullptr) {
+      return "expected this record, but the archive has none; it has the programs: " + (names.empty() ? "none" : names);
     }
-    if (!index_) return;
-    for (const IndexEntry& entry : (*index_)->entries) {
-      const bool missing = entry.program == program && find(entry.record) == nullptr;
-      if (missing) fail(entry.record, "the archive's index lists this record, but the archive has none");
+    if (find("data/weights/" + std::string(program) + ".pt") != nullptr) {
+      return "the weights are one pickle, as torch 2.8 wrote them: load the file with torch and save it again";
     }
+    return "expected this record, but the archive has none";
   }
 
-  /// A record against what the index says of it. CRC and size: the index's SHA-256 guards against nothing more here, as
-  /// whoever changes a record on purpose can change the index.
-  void check_index(std::string_view record, std::uint32_t crc, std::uint64_t size) const {
-    if (!index_) fail(index_record, "expected this record; without it the Thrift form may be outdated");
-    for (const IndexEntry& entry : (*index_)->entries) {
-      if (entry.record != record) continue;
-      const bool same_crc = entry.crc32 == std::int64_t{crc} || crc == 0;
-      if (same_crc && static_cast<std::uint64_t>(entry.size) == size) return;
-      fail(record, "the record was changed after the archive had been written: convert the file with `pt2wire convert`");
-    }
-    fail(record, "the archive's index does not list this record: convert the file with `pt2wire convert`");
+  /// Whether a JSON document is another one than the index was made for. A CRC of 0 is one that nobody computed.
+  bool is_changed(const Record& record) const noexcept {
+    const IndexEntry* const entry = entry_of(record.name);
+    return entry == nullptr || static_cast<std::uint64_t>(entry->size) != record.size ||
+           (entry->crc32 != std::int64_t{record.crc32} && record.crc32 != 0);
   }
 
-  Payloads payloads(std::string_view program, std::string_view suffix, const char* folder) const {
-    Payloads result{decode<PayloadConfig>(program, suffix), {}};
+  /// A Thrift document, which must be the one that the index was made for: only pt2wire writes them.
+  Bytes read_thrift_form(std::string_view record) const {
+    const Bytes content = zip_.read(require(record), !options_.check_hashes);
+    if (!index_) return content;  // whoever demands this form knows
+    const IndexEntry* const entry = entry_of(record);
+    if (entry == nullptr) fail(record, "the archive's index does not list this record");
+    const bool is_same = options_.check_hashes ? sha256(content.data(), content.size()) == entry->sha256
+                                               : std::int64_t{crc32(content.data(), content.size())} == entry->crc32;
+    if (!is_same || static_cast<std::uint64_t>(entry->size) != content.size()) {
+      fail(record, "the bytes are not those that the archive's index was made for: the file is damaged or was changed");
+    }
+    return content;
+  }
+
+  Payloads payloads(std::string_view program, Part part) const {
+    const char* const folder = part == Part::weights ? "data/weights/" : "data/constants/";
+    Payloads result{decode<PayloadConfig>(program, part), {}, {}};
     std::map<std::string_view, std::pair<Bytes, ScalarType>> seen;  // by path_name: many weights may share a payload
     for (const auto& [fqn, meta] : result.config->config) {
-      const bool is_constant_object = meta.use_pickle && suffix == "_constants";
-      if (is_constant_object) continue;
+      if (meta.use_pickle && part == Part::constants) {
+        result.pickled.push_back(fqn);
+        continue;
+      }
       const std::string record = folder + std::string(meta.path_name);
       const ScalarType dtype = meta.tensor_meta ? meta.tensor_meta->dtype : ScalarType::UNKNOWN;
       auto found = seen.find(meta.path_name);
@@ -200,9 +252,8 @@ class Archive {
       }
       const auto& [content, first_dtype] = found->second;
       if (dtype != first_dtype) fail(record, "two tensors read the payload with different dtypes");
-      result.list.push_back(within(record, [&, fqn = fqn, &meta = meta, &content = content] {
-        return make_weight(fqn, meta, content);
-      }));
+      const auto make = [&, fqn = fqn, &meta = meta, &content = content] { return make_weight(fqn, meta, content); };
+      result.list.push_back(within(record, [&, fqn = fqn] { return detail::within_key(fqn, make); }));
     }
     return result;
   }

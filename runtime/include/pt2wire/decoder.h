@@ -63,9 +63,10 @@ class Decoder {
     FieldHeader field;
     std::uint64_t seen = 0;
     while (reader_.next_field(field)) {
-      const bool known = Traits<T>::with_field(out, field.id, [&](auto& slot, auto position) {
-        constexpr std::uint64_t bit = std::uint64_t{1} << position();
-        detail::within_field<T>(position(), [&] {
+      const bool known = detail::within_field<T>([&](std::size_t& position) {
+        return Traits<T>::with_field(out, field.id, [&](auto& slot, auto index) {
+          position = index();
+          constexpr std::uint64_t bit = std::uint64_t{1} << index();
           if ((seen & bit) != 0) refuse_twice();
           seen |= bit;
           read_field(field, slot);
@@ -84,8 +85,11 @@ class Decoder {
   void read_union(T& out) {
     FieldHeader field;
     if (!reader_.next_field(field)) refuse_union(Traits<T>::name, "no member");
-    const bool known = Traits<T>::with_member(field.id, [&](auto position) {
-      detail::within_field<T>(position(), [&] { read_field(field, out.variant().template emplace<position() + 1>()); });
+    const bool known = detail::within_field<T>([&](std::size_t& position) {
+      return Traits<T>::with_member(field.id, [&](auto index) {
+        position = index();
+        read_field(field, out.variant().template emplace<index() + 1>());
+      });
     });
     if (!known) {
       if (field.id == 0) refuse_union(Traits<T>::name, "a member with id 0");  // it would pass for a union without one

@@ -14,34 +14,53 @@
 namespace pt2wire {
 namespace detail {
 
+// The decoders are instantiated for each type of the schema. What they do on a fault lies outside of them, once: inlined it
+// would be most of their code.
+
+[[gnu::noinline, noreturn]] inline void rethrow_at(std::size_t offset, const Error& error) {
+  if (error.offset() != Error::no_offset) throw;
+  throw Error(error.reason(), offset, error.path());
+}
+[[gnu::noinline, noreturn]] inline void rethrow_within_field(std::string_view name, Error& error) {
+  error.within_field(name);
+  throw;
+}
+[[gnu::noinline, noreturn]] inline void rethrow_within_key(std::string_view key, Error& error) {
+  error.within_key(key);
+  throw;
+}
+[[gnu::noinline, noreturn]] inline void rethrow_within_item(std::uint32_t index, Error& error) {
+  error.within_item(index);
+  throw;
+}
+
 /// Runs a step that knows no offsets, and gives its error one.
 template <class F>
 decltype(auto) located(std::size_t offset, F&& step) {
   try {
     return step();
   } catch (Error& error) {
-    if (error.offset() != Error::no_offset) throw;
-    throw Error(error.reason(), offset, error.path());
+    rethrow_at(offset, error);
   }
 }
 
+/// Runs a step that concerns one field of T and sets its position.
 template <class T, class F>
-void within_field(std::size_t position, F&& step) {
+decltype(auto) within_field(F&& step) {
+  std::size_t position = 0;
   try {
-    step();
+    return step(position);
   } catch (Error& error) {
-    error.within_field(Traits<T>::fields[position].name);
-    throw;
+    rethrow_within_field(Traits<T>::fields[position].name, error);
   }
 }
 
 template <class F>
-void within_key(std::string_view key, F&& step) {
+decltype(auto) within_key(std::string_view key, F&& step) {
   try {
-    step();
+    return step();
   } catch (Error& error) {
-    error.within_key(key);
-    throw;
+    rethrow_within_key(key, error);
   }
 }
 
@@ -52,8 +71,7 @@ void each_item(std::uint32_t size, F&& step) {
   try {
     for (; i != size; ++i) step(i);
   } catch (Error& error) {
-    error.within_item(i);
-    throw;
+    rethrow_within_item(i, error);
   }
 }
 

@@ -70,19 +70,17 @@ class JsonDecoder {
     std::size_t expected = 0;  // writers keep to the order of the fields
     const std::size_t outer_keys = skipped_keys_.size();
     each_key(open_object(), [&](const JsonString& key) {
-      const std::size_t position = position_of<T>(key.text, expected);
-      if (position == nowhere) {
+      const std::size_t found = position_of<T>(key.text, expected);
+      if (found == nowhere) {
         ++skipped_fields_;
         return skip_member(key);
       }
-      expected = position + 1;
-      Traits<T>::with_field(out, Traits<T>::fields[position].id, [&](auto& slot, auto index) {
-        constexpr std::uint64_t bit = std::uint64_t{1} << index();
-        detail::within_field<T>(index(), [&] {
-          if ((seen & bit) != 0) reader_.fail("the field is there twice");
-          seen |= bit;
-          read_member(slot);
-        });
+      expected = found + 1;
+      detail::within_field<T>([&](std::size_t& position) {
+        position = found;
+        if ((seen >> found & 1) != 0) reader_.fail("the field is there twice");
+        seen |= std::uint64_t{1} << found;
+        Traits<T>::with_field(out, Traits<T>::fields[found].id, [&](auto& slot, auto) { read_member(slot); });
       });
     });
     check_skipped_keys(outer_keys);
@@ -97,13 +95,16 @@ class JsonDecoder {
       reader_.fail("the union " + std::string(Traits<T>::name) + " has " + (size == 0 ? "no member" : "two members"));
     }
     each_key(size, [&](const JsonString& key) {
-      const std::size_t position = position_of<T>(key.text, 0);
-      if (position == nowhere) {
+      const std::size_t found = position_of<T>(key.text, 0);
+      if (found == nowhere) {
         reader_.fail("the union " + std::string(Traits<T>::name) + " has no member \"" + Error::printable(key.text) +
                      "\"; a newer writer may have one");
       }
-      Traits<T>::with_member(Traits<T>::fields[position].id, [&](auto index) {
-        detail::within_field<T>(index(), [&] { read_member(out.variant().template emplace<index() + 1>()); });
+      detail::within_field<T>([&](std::size_t& position) {
+        position = found;
+        Traits<T>::with_member(Traits<T>::fields[found].id, [&](auto index) {
+          read_member(out.variant().template emplace<index() + 1>());
+        });
       });
     });
   }
@@ -213,7 +214,7 @@ class JsonDecoder {
 
   /// Text that lies in the document may stay there; other text is gone with the next string.
   template <class Text>
-  void keep(Text& out, const JsonString& string) {
+  [[gnu::noinline]] void keep(Text& out, const JsonString& string) {
     located([&] { string.in_document ? builder_.string(out, string.text) : builder_.string_copy(out, string.text); });
   }
 

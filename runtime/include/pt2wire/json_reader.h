@@ -85,19 +85,19 @@ class JsonReader {
 
   /// Goes on behind a mark, such as a comma.
   void expect(char mark, const char* expected) {
-    if (peek() != mark || at_ == end_) refuse(expected);
+    if (at_ == end_ || *at_ != mark) expect_behind_blanks(mark, expected);
     ++at_;
   }
 
-  bool take_null() noexcept { return take_word("null"); }
+  [[gnu::noinline]] bool take_null() noexcept { return take_word("null"); }
 
-  bool read_bool() {
+  [[gnu::noinline]] bool read_bool() {
     if (take_word("true")) return true;
     if (take_word("false")) return false;
     refuse("true or false");
   }
 
-  std::int64_t read_i64() {
+  [[gnu::noinline]] std::int64_t read_i64() {
     const Number number = take_number();
     if (const auto value = integer(number)) return *value;
     refuse_from(number.token.data(), "a 64-bit integer");
@@ -105,7 +105,7 @@ class JsonReader {
 
   /// A finite number, or one of the strings that PyTorch writes for the others. JSON has one type of numbers, and some
   /// writers drop a trailing `.0`: an integer will do where a double holds it exactly.
-  double read_double() {
+  [[gnu::noinline]] double read_double() {
     static constexpr char expected[] = "a double, \"NaN\", \"Infinity\" or \"-Infinity\"";
     const char first = peek();
     const char* const start = at_;
@@ -125,7 +125,7 @@ class JsonReader {
     refuse_from(start, expected);
   }
 
-  JsonString read_string() {
+  [[gnu::noinline]] JsonString read_string() {
     if (peek() != '"') refuse("a string");
     const char* const start = ++at_;
     at_ = detail::json_special(at_, end_);
@@ -201,6 +201,10 @@ class JsonReader {
     if (static_cast<std::size_t>(end_ - at_) < word.size() || std::memcmp(at_, word.data(), word.size()) != 0) return false;
     at_ += word.size();
     return true;
+  }
+
+  [[gnu::noinline]] void expect_behind_blanks(char mark, const char* expected) {
+    if (peek() != mark || at_ == end_) refuse(expected);
   }
 
   // Strings with escapes.

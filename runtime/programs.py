@@ -298,10 +298,12 @@ def _refusals(tree: types.ExportedProgram) -> Iterator[object]:
         if meta.layout is not types.Layout.Strided:
             yield f"{value}: sparse tensors cannot be read yet, found {meta.layout.name}"
     signatures = [entry.signature for entry in module.module_call_graph if entry.signature is not None]
-    specs = (spec for signature in signatures for spec in (signature.in_spec, signature.out_spec))
-    for text in dict.fromkeys(specs):  # each once; the order of a set would change from run to run
+    # Each once; the order of a set would change from run to run.
+    specs = dict.fromkeys(spec for each in signatures for spec in (each.in_spec, each.out_spec))
+    exact = [spec for each in signatures for spec in (each.exact_in_spec, each.exact_out_spec) if spec]
+    for text, spec in (*((text, None) for text in specs if text), *(("", spec) for spec in exact)):
         try:
-            import_treespec(text, module.treespec_namedtuple_fields)
+            import_treespec(text, module.treespec_namedtuple_fields, exact=spec)
         except DeserializeError as error:
             yield error
 

@@ -43,7 +43,7 @@ def to_json(tree: ExportedProgram) -> bytes:
         UTF-8 text with the keys and their order as PyTorch writes them.
 
     Raises:
-        SerializeError: A value does not fit its field.
+        SerializeError: A value does not fit its field, or PyTorch's format cannot express the program.
         TypeError: `tree` is no tree.
 
     Example:
@@ -53,7 +53,19 @@ def to_json(tree: ExportedProgram) -> bytes:
         b'{"graph_module":{"graph":'
     """
     check_tree(tree)
+    if tree.beyond:
+        raise beyond_error(tree.beyond, "", "Write it in Thrift, which PyTorch does not read")
     return encode(json_codec, tree)
+
+
+def beyond_error(reasons: list[str], path: str, hint: str) -> SerializeError:
+    """What to raise instead of writing JSON that PyTorch would take for another program."""
+    found = "; ".join(reasons)
+    return SerializeError(
+        f"expected a program that PyTorch's format can express, found {found:.300}",
+        path=path or None,
+        hint=hint,
+    )
 
 
 def from_json(

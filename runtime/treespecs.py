@@ -60,22 +60,24 @@ class TreeSpecNode:
         type: The name that the container's class is registered under with pytree, such as `builtins.dict`, or
             None for a leaf.
         context: What the container needs beside its children. dict and OrderedDict: a tuple of keys.
-            defaultdict: a `Factory` and a tuple of keys. deque: its maximal length or None. namedtuple: the
-            name its class is registered under. tuple, list: None. Other classes: the JSON value, of lists,
-            dicts and plain values.
+            defaultdict: a `Factory` or None, and a tuple of keys. deque: its maximal length or None.
+            namedtuple: the name its class is registered under. tuple, list: None. Other classes: the JSON
+            value, of lists, dicts and plain values.
         children: The nodes of the children.
         leaf_count: How many leaves there are below, or 1 for a leaf.
+        exact: Whether the context of another class is the one that it has, rather than what it writes of it.
     """
 
     type: str | None
     context: Any
     children: tuple[TreeSpecNode, ...]
     leaf_count: int
+    exact: bool = False
 
 
 LEAF = TreeSpecNode(None, None, (), 1)
 
-_TYPE_NAME = re.compile(r"[A-Za-z_][\w.<>\[\], ]{0,511}")
+TYPE_NAME = re.compile(r"[A-Za-z_][\w.<>\[\], ]{0,511}")
 _ENUM_KEYS = {"__enum__", "fqn", "name"}
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
@@ -122,11 +124,8 @@ def _json(text: str, path: str) -> Any:
             raise ValueError("an object with the same key twice")
         return result
 
-    def no_constant(name: str) -> None:
-        raise ValueError(f"the number {name}")
-
     try:
-        return json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
+        return json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         raise DeserializeError(f"expected JSON, found {_shown(text)}: {error}", path=path or None) from error
 
@@ -161,7 +160,7 @@ class _Parser:
                 raise DeserializeError(
                     f"expected an object of type, context and children_spec, found {_shown(value)}", path=path
                 )
-        if not _TYPE_NAME.fullmatch(name):
+        if not TYPE_NAME.fullmatch(name):
             raise DeserializeError(f"expected the name of a class, found {name[:80]!r}", path=f"{path}.type")
         checked = _CONTEXTS.get(name, _other)(context, len(nodes), f"{path}.context")
         return TreeSpecNode(name, checked, nodes, sum(node.leaf_count for node in nodes))
@@ -218,9 +217,7 @@ def _key(value: Any, path: str, depth: int) -> Any:
     match value:
         case str():
             return value
-        case None | bool() | float():
-            return value
-        case int() if value.bit_length() <= 63:
+        case None | bool() | int() | float():
             return value
         case list() if depth < _MAX_CONTEXT_DEPTH:  # JSON has no tuples, and only a tuple can be a key
             return tuple(_key(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value))
@@ -234,15 +231,22 @@ def _key(value: Any, path: str, depth: int) -> Any:
 def _enum_member(value: dict[str, Any], path: str) -> EnumMember:
     match value:
         case {"__enum__": True, "fqn": str() as fqn, "name": str() as name} if set(value) == _ENUM_KEYS:
-            module, colon, qualified_name = fqn.partition(":")
-            if (
-                colon
-                and _DOTTED.fullmatch(module)
-                and _DOTTED.fullmatch(qualified_name)
-                and name.isidentifier()
-            ):
-                return EnumMember(module, qualified_name, name)
+            if (member := enum_member(fqn, name)) is not None:
+                return member
     raise DeserializeError(f"expected the member of an enum, found {_shown(value)}", path=path)
+
+
+def enum_member(fqn: str, name: str) -> EnumMember | None:
+    """The member of an enum of its class, `MODULE:QUALIFIED_NAME`, and its name; None for other texts.
+
+    Example:
+        >>> enum_member("signal:Signals", "SIGINT")
+        EnumMember(module='signal', qualified_name='Signals', name='SIGINT')
+    """
+    module, _, qualified_name = fqn.partition(":")
+    if _DOTTED.fullmatch(module) and _DOTTED.fullmatch(qualified_name) and name.isidentifier():
+        return EnumMember(module, qualified_name, name)
+    return None
 
 
 def _default_dict(context: Any, count: int, path: str) -> tuple[Factory, tuple[Any, ...]]:
@@ -277,7 +281,7 @@ def _deque(context: Any, count: int, path: str) -> int | None:
 
 
 def _named_tuple(context: Any, count: int, path: str) -> str:
-    if not (isinstance(context, str) and _TYPE_NAME.fullmatch(context)):
+    if not (isinstance(context, str) and TYPE_NAME.fullmatch(context)):
         raise DeserializeError(f"expected the name of a namedtuple class, found {_shown(context)}", path=path)
     return context
 

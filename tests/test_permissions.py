@@ -16,8 +16,8 @@ import pt2wire
 import pytest
 import torch
 from pt2wire import DeserializeError, Limits, UnsafeArtifactError
+from pt2wire.classes import find_class
 from pt2wire.generated import types
-from pt2wire.importing.classes import find_class
 from pt2wire.limits import raising
 from pt2wire.permissions import permit
 from torch._export.serde import serialize as torch_serialize

@@ -18,7 +18,7 @@ from ..generated.types import (
     SchemaVersion,
     Writer,
 )
-from ..trees import Codec, check_dropped, decode, decode_program, encode
+from ..trees import Codec, beyond_error, check_dropped, decode, decode_program, encode
 from ..version import __version__
 from . import records
 from .index import Form, check_hash, choose_form, documents, index_entries
@@ -207,6 +207,11 @@ def _encoded(
 ) -> Iterator[tuple[Form, tuple[bytes, bytes, bytes]]]:
     """The three documents of a program in each form."""
     parts = (program.tree, program.weights, program.constants)
+    if program.tree.beyond:
+        # PyTorch must not misread what it cannot express.
+        if Form.THRIFT not in formats:
+            raise beyond_error(program.tree.beyond, path, 'Add "thrift" to the formats')
+        formats = (Form.THRIFT,)
     for form in formats:
         try:
             tree, weights, constants = (encode(CODECS[form], part, path) for part in parts)

@@ -136,7 +136,7 @@ def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
             f"expected `{name}` to be a subgraph, found {_name(module)}", hint=_ATTRIBUTE_HINTS[kind]
         )
     try:
-        graph = export_graph(module, Values(values.symbols, own=values.own, refused=values.refused))
+        graph = export_graph(module, values.inner())
     except SerializeError as error:
         raise located(error, name) from error.__cause__
     if node.name == name:

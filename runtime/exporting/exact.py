@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..classes import find_class
 from ..errors import SerializeError
 from ..generated import types
 from .arguments import export_argument
@@ -33,6 +35,11 @@ def export_exact(value: Any, values: Values) -> types.Value:
     return _VALUES[type(value)](value, values)
 
 
+def export_constant(value: Any) -> types.Value:
+    """Write a value that refers to nothing in a graph."""
+    return export_exact(value, Values(Symbols()))
+
+
 def _single(value: Any, values: Values) -> types.Value:
     argument = export_argument(value, values)
     return types.Value.create(**{argument.type: argument.value})
@@ -51,11 +58,32 @@ def _dict(items: dict[Any, Any], values: Values) -> types.Value:
     )
 
 
+def _enum_member(value: enum.Enum, values: Values) -> types.Value:
+    if type(value).__members__.get(value.name) is not value:
+        raise SerializeError(f"expected a member of {type(value).__qualname__}, found {value!r:.80}")
+    return types.Value.of_enum(types.EnumMember(fqn=class_path(type(value)), name=value.name))
+
+
+def class_path(kind: type) -> str:
+    """`MODULE:QUALIFIED_NAME` of a class.
+
+    Raises:
+        SerializeError: Nobody would find it by that: it is local to a function, say.
+    """
+    if find_class(kind.__module__, kind.__qualname__) is not kind:
+        raise SerializeError(
+            f"expected a class that its module knows, found {kind.__qualname__} of {kind.__module__}",
+            hint="Define it at the top of its module",
+        )
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
 _VALUES: TypeTable[Callable[[Any, Values], types.Value]] = TypeTable(
     {
         tuple: _items(types.Value.of_tuple),
         list: _items(types.Value.of_list),
         dict: _dict,
+        enum.Enum: _enum_member,
         object: _single,
     }
 )
@@ -115,7 +143,7 @@ def export_note(note: Any, own: set[str]) -> types.Value | None:
     try:
         if not note or _survives_json(note):
             return None
-        exact = export_exact(note, Values(Symbols()))
+        exact = export_constant(note)
     except (SerializeError, RecursionError) as error:
         if isinstance(error, RecursionError):
             raise SerializeError(

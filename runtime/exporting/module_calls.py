@@ -36,10 +36,14 @@ def export_module_call_signature(
     signature: ModuleCallSignature, values: Values, namedtuples: dict[str, types.NamedTupleDef]
 ) -> types.ModuleCallSignature:
     """Write how one module was called: its values in the graph, and the structure that they had outside."""
+    in_spec, exact_in_spec = export_treespec(signature.in_spec, namedtuples, values)
+    out_spec, exact_out_spec = export_treespec(signature.out_spec, namedtuples, values)
     return types.ModuleCallSignature(
         inputs=[export_argument_spec(spec, values) for spec in signature.inputs],
         outputs=[export_argument_spec(spec, values) for spec in signature.outputs],
-        in_spec=export_treespec(signature.in_spec, namedtuples),
-        out_spec=export_treespec(signature.out_spec, namedtuples),
+        in_spec=in_spec,
+        out_spec=out_spec,
+        exact_in_spec=exact_in_spec,
+        exact_out_spec=exact_out_spec,
         forward_arg_names=list(signature.forward_arg_names) if signature.forward_arg_names else None,
     )

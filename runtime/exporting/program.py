@@ -77,10 +77,12 @@ def export_program(
         torch_version=str(torch.__version__),  # a subclass of str, which codecs take the slow path for
         guards_code=list(ep._guards_code),
     )
-    if values.own:
+    if values.beyond:
+        tree.beyond = list(dict.fromkeys(values.beyond))
+    if values.own or tree.beyond is not None:
         tree.writer = types.Writer(name="pt2wire", version=__version__, revision=types.REVISION)
-    if values.refused:
-        found = "; ".join(dict.fromkeys(values.refused))
+    if values.refused or values.beyond:
+        found = "; ".join(dict.fromkeys(values.refused + values.beyond))
         warnings.warn(f"torch.export.load will refuse this program, pt2wire reads it: {found}", stacklevel=3)
     return tree
 

@@ -24,11 +24,12 @@ class TypeTable(dict[type, Row]):
 
     def __init__(self, rows: Mapping[type, Row], *, exact: Iterable[type] = ()) -> None:
         super().__init__(rows)
-        self._exact = frozenset(exact)
+        # Apart from the rows that lookups add: else `int`, met first, would be a base of enum members.
+        self._bases = {kind: row for kind, row in rows.items() if kind not in frozenset(exact)}
 
     def __missing__(self, kind: type) -> Row:
         for base in kind.__mro__[1:]:
-            if base in self and base not in self._exact:
-                row = self[kind] = self[base]
+            if base in self._bases:
+                row = self[kind] = self._bases[base]
                 return row
         raise KeyError(kind)

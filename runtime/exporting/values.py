@@ -49,6 +49,7 @@ class Values:
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
         own: Names of the fields of our own in use so far, shared by all graphs of the program.
         refused: What PyTorch's reader will refuse of the program so far, shared by all graphs of the program.
+        beyond: What PyTorch's format cannot express of the program so far, likewise.
         tuples: Whether an argument written since this was last reset held a tuple, which becomes a list.
     """
 
@@ -61,7 +62,12 @@ class Values:
     duplicates: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
     tuples: bool = False
+
+    def inner(self) -> Values:
+        """Those of a subgraph, empty."""
+        return Values(self.symbols, own=self.own, refused=self.refused, beyond=self.beyond)
 
 
 def export_value(name: str, value: Any, owners: Iterable[Node], values: Values) -> types.Argument:

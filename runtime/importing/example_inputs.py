@@ -123,9 +123,10 @@ def _in_spec(tree: ExportedProgram, permissions: Permissions) -> pytree.TreeSpec
     with within("graph_module.module_call_graph[0].signature.in_spec"):
         calls = tree.graph_module.module_call_graph
         signature = calls[0].signature if calls else None
-        if signature is None or not signature.in_spec:
+        if signature is None or not (signature.in_spec or signature.exact_in_spec):
             raise DeserializeError("expected the structure of the program's inputs, found none")
-        return import_treespec(signature.in_spec, tree.graph_module.treespec_namedtuple_fields, permissions)
+        fields = tree.graph_module.treespec_namedtuple_fields
+        return import_treespec(signature.in_spec, fields, permissions, signature.exact_in_spec)
 
 
 def _opened(data: bytes | memoryview, devices: Devices | None, allow_pickle: bool) -> Any:

@@ -15,6 +15,8 @@ from .signature import import_argument_spec
 from .treespecs import import_treespec
 from .values import Values, check_name
 
+_Read = Callable[[str, Sequence[types.TreeSpecNode] | None], TreeSpec]
+
 
 def import_module_call_graph(
     entries: Sequence[types.ModuleCallEntry], values: Values, namedtuples: Mapping[str, types.NamedTupleDef]
@@ -22,18 +24,18 @@ def import_module_call_graph(
     """Read an entry per module; `namedtuples` has the field names of named tuples in signatures."""
     specs: dict[str, TreeSpec] = {}
 
-    def treespec(text: str) -> TreeSpec:
-        spec = specs.get(text)
+    def treespec(text: str, exact: Sequence[types.TreeSpecNode] | None) -> TreeSpec:
+        spec = specs.get(text) if exact is None else None
         if spec is None:
-            spec = specs[text] = import_treespec(text, namedtuples, values.program.permissions)
+            spec = import_treespec(text, namedtuples, values.program.permissions, exact)
+        if exact is None:
+            specs[text] = spec
         return spec
 
     return each("", entries, lambda entry: _import_entry(entry, values, treespec))
 
 
-def _import_entry(
-    entry: types.ModuleCallEntry, values: Values, treespec: Callable[[str], TreeSpec]
-) -> ModuleCallEntry:
+def _import_entry(entry: types.ModuleCallEntry, values: Values, treespec: _Read) -> ModuleCallEntry:
     # The module at the root has an empty name
     if entry.fqn and (reason := check_fqn(entry.fqn)):
         raise DeserializeError(f"expected the name of a module, found {entry.fqn[:80]!r} ({reason})")
@@ -44,16 +46,16 @@ def _import_entry(
 
 
 def _import_signature(
-    signature: types.ModuleCallSignature, values: Values, treespec: Callable[[str], TreeSpec]
+    signature: types.ModuleCallSignature, values: Values, treespec: _Read
 ) -> ModuleCallSignature:
     names = signature.forward_arg_names
     for name in names or ():
         with within("forward_arg_names"):
             check_name(name)
-    with within("in_spec"):
-        in_spec = treespec(signature.in_spec)
-    with within("out_spec"):
-        out_spec = treespec(signature.out_spec)
+    with within("in_spec" if signature.exact_in_spec is None else "exact_in_spec"):
+        in_spec = treespec(signature.in_spec, signature.exact_in_spec)
+    with within("out_spec" if signature.exact_out_spec is None else "exact_out_spec"):
+        out_spec = treespec(signature.out_spec, signature.exact_out_spec)
     return ModuleCallSignature(
         inputs=each("inputs", signature.inputs, lambda spec: import_argument_spec(spec, values)),
         outputs=each("outputs", signature.outputs, lambda spec: import_argument_spec(spec, values)),

@@ -51,9 +51,12 @@ class ProgramState:
         pending: Subgraphs that are still to be checked; a list rather than recursion, since a file decides
             how deep they nest.
         own: Whether a field of our own was met.
+        beyond: Whether PyTorch's fields may hold stand-ins, beside fields of our own that hold the truth.
     """
 
-    def __init__(self, findings: Findings, symbols: Symbols, permissions: Permissions) -> None:
+    def __init__(
+        self, findings: Findings, symbols: Symbols, permissions: Permissions, beyond: bool = False
+    ) -> None:
         self.findings = findings
         self.symbols = symbols
         self.permissions = permissions
@@ -61,7 +64,8 @@ class ProgramState:
         self.custom_objects: set[str] = set()
         self.metadata: set[tuple[str, str]] = set()
         self.pending: list[Pending] = []
-        self.own = False
+        self.own = beyond
+        self.beyond = beyond
         self._targets: dict[str, tuple[Target | None, Problem | None]] = {}
 
     def target(self, text: str) -> tuple[Target | None, Problem | None]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import DeserializeError
+from ..exact_treespecs import parse_exact_treespec, treespecs_agree
 from ..generated import types
 from ..limits import Limits
 from ..names import check_fqn, check_key, check_text, check_value_name
@@ -245,8 +247,9 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
             passed = sum(spec.type in _PASSED for spec in module.signature.input_specs)
             returned = sum(spec.type in _RETURNED for spec in module.signature.output_specs)
         where = f"{path}.signature"
-        in_spec = _check_treespec(signature.in_spec, passed, f"{where}.in_spec", findings, limits)
-        _check_treespec(signature.out_spec, returned, f"{where}.out_spec", findings, limits)
+        check = functools.partial(_check_treespecs, scope=scope, findings=findings, limits=limits)
+        in_spec = check(signature.in_spec, signature.exact_in_spec, passed, where, "in_spec")
+        check(signature.out_spec, signature.exact_out_spec, returned, where, "out_spec")
         if in_spec is not None and not _is_call(in_spec):
             findings.add(
                 "module-calls",
@@ -269,11 +272,37 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
                 findings.add("name", where, f"expected an identifier, found {name[:80]!r}: {problem}")
 
 
+def _check_treespecs(
+    text: str,
+    exact: Sequence[types.TreeSpecNode] | None,
+    leaves: int,
+    path: str,
+    field: str,
+    *,
+    scope: Scope,
+    findings: Findings,
+    limits: Limits,
+) -> TreeSpecNode | None:
+    """Checks both spellings of a tree spec. The exact one may be left out, or be the only one."""
+    if exact is None:
+        return _check_treespec(lambda: parse_treespec(text, limits), leaves, f"{path}.{field}", findings)
+    scope.program.own = True
+    where = f"{path}.exact_{field}"
+    spec = _check_treespec(lambda: parse_exact_treespec(exact, limits), leaves, where, findings)
+    if text == "" and scope.program.beyond:
+        return spec
+    written = _check_treespec(lambda: parse_treespec(text, limits), leaves, f"{path}.{field}", findings)
+    if spec is not None and written is not None and not treespecs_agree(spec, written):
+        message = f"expected what {field} says, but for keys and contexts, found another"
+        findings.add("exact", where, message)
+    return spec
+
+
 def _check_treespec(
-    text: str, leaves: int, path: str, findings: Findings, limits: Limits
+    parse: Callable[[], TreeSpecNode], leaves: int, path: str, findings: Findings
 ) -> TreeSpecNode | None:
     try:
-        spec = parse_treespec(text, limits)
+        spec = parse()
     except DeserializeError as error:
         findings.add_error("treespec", path, error)
         return None

@@ -45,7 +45,11 @@ found 'os.system', in node 'relu' (os.system) [target]
     module = tree.graph_module
     limits = permissions.limits
     symbols = Symbols(findings, tree.range_constraints, limits)
-    program = ProgramState(findings, symbols, permissions)
+    program = ProgramState(findings, symbols, permissions, beyond=tree.beyond is not None)
+    if tree.beyond == []:
+        findings.add(
+            "exact", "beyond", "expected what PyTorch cannot express, or no list, found an empty one"
+        )
     scope = check_graphs(program, module.graph, "graph_module.graph", constant_names(module.signature))
     check_signature(module.graph, module.signature, findings)
     check_module_calls(module, scope, findings, limits)

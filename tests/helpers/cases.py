@@ -36,7 +36,8 @@ class Case:
         export: Further arguments of `torch.export.export`.
         after: What is done to the exported program (decompositions, notes on nodes).
         unsaved: What the error of PyTorch's own `save` says, as a pattern, where it refuses the program.
-        unread: What the error of PyTorch's own `load` says where it refuses the file that it wrote itself.
+        unread: What the error says where PyTorch refuses the file that it wrote itself, or cannot call what
+            it loaded from it.
     """
 
     name: str

@@ -1,0 +1,292 @@
+"""Treespecs of our own fields: structs instead of JSON, with contexts as they are. Needs no torch.
+
+The JSON of `treespecs.py` has no members of enums that are numbers or texts too, no tuples within the
+context of a registered class, and no classes that pytree has no name for. These structs have, and give the
+same nodes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import DeserializeError
+from .generated import types
+from .limits import DEFAULT_LIMITS, Limits, raising
+from .names import check_text
+from .treespecs import (
+    FACTORIES,
+    LEAF,
+    TYPE_NAME,
+    EnumMember,
+    Factory,
+    TreeSpecNode,
+    enum_member,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TorchConstant:
+    """A dtype, layout, memory format or device: a member of `Value`, and its value as text to compare by."""
+
+    member: str
+    text: str
+    value: types.Value = field(compare=False)
+
+
+_MAX_CONTEXT_DEPTH = 100  # of a key of nested tuples, and of what a registered class keeps
+
+
+def parse_exact_treespec(
+    nodes: Sequence[types.TreeSpecNode], limits: Limits = DEFAULT_LIMITS
+) -> TreeSpecNode:
+    """Read an exact treespec.
+
+    Args:
+        nodes: The containers and leaves, each before its children.
+        limits: Bounds on nesting and number of containers.
+
+    Returns:
+        The root node, as of `parse_treespec`.
+
+    Raises:
+        DeserializeError: The nodes are no tree, or a container's context does not fit it.
+
+    Example:
+        >>> pair, leaf = types.TreeSpecNode(type="builtins.list", children=2), types.TreeSpecNode(type="")
+        >>> parse_exact_treespec([pair, leaf, leaf]).leaf_count
+        2
+    """
+    if len(nodes) > limits.treespec_nodes:
+        raise DeserializeError(
+            f"expected at most {limits.treespec_nodes} containers and leaves, found {len(nodes)}",
+            hint=raising("treespec_nodes"),
+        )
+    root, end = _node(nodes, 0, 0, limits.treespec_depth)
+    if end != len(nodes):
+        raise DeserializeError(f"expected one root, found {len(nodes) - end} more nodes behind it")
+    return root
+
+
+def _node(
+    nodes: Sequence[types.TreeSpecNode], position: int, depth: int, deepest: int
+) -> tuple[TreeSpecNode, int]:
+    if position >= len(nodes):
+        raise DeserializeError("expected as many nodes as containers have children, found fewer")
+    node, path = nodes[position], f"[{position}]"
+    if depth > deepest:
+        raise DeserializeError(
+            f"expected at most {deepest} nested containers, found more",
+            path=path,
+            hint=raising("treespec_depth"),
+        )
+    if node.type == "":
+        if node.context is not None or node.children != 0:
+            raise DeserializeError("expected a leaf without context and children, found some", path=path)
+        return LEAF, position + 1
+    if not (TYPE_NAME.fullmatch(node.type) or is_class_path(node.type)):
+        raise DeserializeError(f"expected the name of a class, found {node.type[:80]!r}", path=f"{path}.type")
+    if not 0 <= node.children < len(nodes):
+        raise DeserializeError(f"expected children behind it, found {node.children}", path=f"{path}.children")
+    children, end = [], position + 1
+    for _ in range(node.children):
+        child, end = _node(nodes, end, depth + 1, deepest)
+        children.append(child)
+    try:
+        context = _CONTEXTS.get(node.type, _other)(node.context, len(children))
+    except DeserializeError as error:
+        raise DeserializeError(error.message, path=f"{path}.context") from error
+    leaves = sum(child.leaf_count for child in children)
+    return TreeSpecNode(node.type, context, tuple(children), leaves, exact=True), end
+
+
+def is_class_path(text: str) -> bool:
+    """Whether a text is `MODULE:QUALIFIED_NAME`."""
+    return enum_member(text, "x") is not None
+
+
+# -- contexts: (value, number of children) -> checked context, as of `treespecs.py` -----------------------
+
+
+def _no_context(context: types.Value | None, count: int) -> None:
+    if context is not None and context.type != "as_none":
+        raise DeserializeError(f"expected no context, found {context.type}")
+
+
+def _keys(context: types.Value | None, count: int) -> tuple[Any, ...]:
+    if context is None or context.type != "as_list":
+        raise DeserializeError(f"expected the list of keys, found {_shown(context)}")
+    keys = tuple(_key(key) for key in context.as_list)
+    if len(keys) != count:
+        raise DeserializeError(f"expected {count} keys, one for each child, found {len(keys)}")
+    if len(set(keys)) != len(keys):
+        raise DeserializeError("expected different keys, found one twice")
+    return keys
+
+
+def _key(value: types.Value) -> Any:
+    if value.type in ("as_list", "as_dict"):
+        raise DeserializeError(f"expected a constant or a tuple as key, found {value.type}")
+    key = plain_context(value)
+    _check_texts(key)
+    return key
+
+
+def _check_texts(key: Any) -> None:
+    if isinstance(key, str) and (reason := check_text(key)):
+        raise DeserializeError(f"expected a plain text as key, found {key[:60]!r}, which {reason}")
+    if isinstance(key, tuple):
+        for item in key:
+            _check_texts(item)
+
+
+def _default_dict(context: types.Value | None, count: int) -> tuple[Factory | None, tuple[Any, ...]]:
+    if context is None or context.type != "as_tuple" or len(context.as_tuple) != 2:
+        raise DeserializeError(f"expected the default_factory and the list of keys, found {_shown(context)}")
+    factory, keys = context.as_tuple
+    return _factory(factory), _keys(keys, count)
+
+
+def _factory(value: types.Value) -> Factory | None:
+    if value.type == "as_none":
+        return None
+    if value.type == "as_string":
+        module, _, name = value.as_string.partition(".")
+        if (module, name) in FACTORIES:
+            return Factory(module, name)
+    raise DeserializeError(
+        f"expected None, or a plain container or number, as the default_factory, found {_shown(value)}"
+    )
+
+
+def _deque(context: types.Value | None, count: int) -> int | None:
+    if context is not None and context.type == "as_none":
+        return None
+    if context is None or context.type != "as_int" or context.as_int < count:
+        raise DeserializeError(f"expected None or a length of at least {count}, found {_shown(context)}")
+    return context.as_int
+
+
+def _named_tuple(context: types.Value | None, count: int) -> str:
+    if context is not None and context.type == "as_string":
+        name = context.as_string
+        if TYPE_NAME.fullmatch(name) or is_class_path(name):
+            return name
+    raise DeserializeError(f"expected the name of a namedtuple class, found {_shown(context)}")
+
+
+def _other(context: types.Value | None, count: int) -> Any:
+    return None if context is None else plain_context(context)
+
+
+_CONTEXTS: dict[str, Callable[[types.Value | None, int], Any]] = {
+    "builtins.tuple": _no_context,
+    "builtins.list": _no_context,
+    "builtins.dict": _keys,
+    "collections.OrderedDict": _keys,
+    "collections.defaultdict": _default_dict,
+    "collections.deque": _deque,
+    "collections.namedtuple": _named_tuple,
+    "torch.Size": _no_context,
+    "torch.fx.immutable_collections.immutable_list": _no_context,
+    "torch.fx.immutable_collections.immutable_dict": _keys,
+}
+
+
+# -- values -----------------------------------------------------------------------------------------------
+
+
+def plain_context(value: types.Value, depth: int = 0) -> Any:
+    """A value as Python's, with `EnumMember` and `TorchConstant` for what only importing can make.
+
+    Raises:
+        DeserializeError: It is none that a context may hold, or nested without end.
+    """
+    if depth > _MAX_CONTEXT_DEPTH:
+        raise DeserializeError(f"expected at most {_MAX_CONTEXT_DEPTH} nested values, found more")
+    convert = _VALUES.get(value.type)
+    if convert is None:
+        raise DeserializeError(f"expected a constant, found {value.type}")
+    return convert(value, depth + 1)
+
+
+def _enum(value: types.Value, depth: int) -> EnumMember:
+    member = enum_member(value.as_enum.fqn, value.as_enum.name)
+    if member is None:
+        found = f"{value.as_enum.fqn}.{value.as_enum.name}"[:80]
+        raise DeserializeError(f"expected a member of an enum, MODULE:NAME, found {found!r}")
+    return member
+
+
+def _dict(value: types.Value, depth: int) -> dict[Any, Any]:
+    made = {_key(item.key): plain_context(item.value, depth) for item in value.as_dict}
+    if len(made) != len(value.as_dict):
+        raise DeserializeError("expected different keys, found one twice")
+    return made
+
+
+def _as_is(value: types.Value, depth: int) -> Any:
+    return value.value
+
+
+def _of_torch(value: types.Value, depth: int) -> TorchConstant:
+    return TorchConstant(value.type, repr(value.value), value)
+
+
+_VALUES: dict[str, Callable[[types.Value, int], Any]] = {
+    "as_none": lambda value, depth: None,
+    "as_bool": _as_is,
+    "as_int": _as_is,
+    "as_float": _as_is,
+    "as_string": _as_is,
+    "as_complex": lambda value, depth: complex(value.as_complex.real, value.as_complex.imag),
+    "as_enum": _enum,
+    "as_scalar_type": _of_torch,
+    "as_layout": _of_torch,
+    "as_memory_format": _of_torch,
+    "as_device": _of_torch,
+    "as_list": lambda value, depth: [plain_context(item, depth) for item in value.as_list],
+    "as_tuple": lambda value, depth: tuple(plain_context(item, depth) for item in value.as_tuple),
+    "as_dict": _dict,
+}
+
+
+def _shown(value: types.Value | None) -> str:
+    return "none" if value is None else f"{value!r:.80}"
+
+
+# -- what both say ----------------------------------------------------------------------------------------
+
+
+def treespecs_agree(exact: TreeSpecNode, text: TreeSpecNode) -> bool:
+    """Whether an exact treespec says what the JSON one says, only more exactly."""
+    return (
+        exact.type == text.type
+        and len(exact.children) == len(text.children)
+        and _contexts_agree(exact, text)
+        and all(map(treespecs_agree, exact.children, text.children))
+    )
+
+
+def _contexts_agree(exact: TreeSpecNode, text: TreeSpecNode) -> bool:
+    found = text.context
+    if exact.type not in _CONTEXTS and isinstance(found, str):
+        # A class that writes its context itself says it in words of its own.
+        try:
+            found = json.loads(found)
+        except ValueError:
+            return True
+    return _same(exact.context, found)
+
+
+def _same(exact: Any, found: Any) -> bool:
+    if isinstance(exact, EnumMember):
+        # An enum whose members are numbers or texts is written as those; only its class knows them.
+        return exact == found or isinstance(found, int | float | str)
+    if isinstance(exact, list | tuple):
+        return isinstance(found, list | tuple) and len(exact) == len(found) and all(map(_same, exact, found))
+    if isinstance(exact, dict):
+        return isinstance(found, dict) and len(exact) == len(found)
+    return bool(exact == found) or (exact != exact and found != found)

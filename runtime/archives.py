@@ -13,7 +13,7 @@ from .archive.contents import Content, NewProgram, read_index, read_program, wri
 from .archive.directory import is_plain_path
 from .archive.extents import check_payload
 from .archive.index import Form, documents
-from .archive.payloads import Payload, alias_problem, config_of, same_bytes
+from .archive.payloads import Payload, alias_problem, config_of, each_payload, same_bytes
 from .archive.reader import ArchiveReader, Source
 from .archive.target import Target
 from .errors import DeserializeError, Pt2WireError, SerializeError
@@ -243,7 +243,7 @@ class _RecordNames:
         self._taken: dict[str, memoryview] = {}
         self._moved: dict[tuple[str, int], str] = {}
         every = [*archive.weights.values(), *archive.constants.values()]
-        self._reserved = {payload.meta.path_name for payloads in every for payload in payloads.values()}
+        self._reserved = {payload.meta.path_name for one in every for _, payload in each_payload(one)}
         self._number = 0
 
     def assign(
@@ -259,10 +259,13 @@ class _RecordNames:
         for fqn, payload in payloads.items():
             where = f"{path}.{fqn}"
             _check_writable(fqn, payload, payloads, weights, where)
-            path_name = self._name(payload, folder, prefix)
-            changed = path_name != payload.meta.path_name
-            config[fqn] = dataclasses.replace(payload.meta, path_name=path_name) if changed else payload.meta
+            config[fqn] = self._meta(payload, folder, prefix)
         return PayloadConfig(config=config)
+
+    def _meta(self, payload: Payload, folder: str, prefix: str) -> PayloadMeta:
+        inner = {name: self._meta(part, folder, prefix) for name, part in payload.inner.items()}
+        path_name = self._name(payload, folder, prefix)
+        return dataclasses.replace(payload.meta, path_name=path_name, inner=inner or None)
 
     def _name(self, payload: Payload, folder: str, prefix: str) -> str:
         path_name = payload.meta.path_name
@@ -337,6 +340,10 @@ def _check_writable(
                 hint="Change both, or set `meta.alias_of` to None",
             )
     if meta.use_pickle or meta.absent:
+        return
+    if payload.inner:
+        for name, part in payload.inner.items():
+            _check_writable(name, part, {}, {}, f"{where}.{name}")
         return
     try:
         check_payload(meta, len(payload.data), where)

@@ -78,11 +78,14 @@ def _canonical_payloads(payloads: Mapping[str, Payload]) -> list[bytes | memoryv
     """The metadata of weights, sorted by name, then each payload once, with its size before it."""
     records: dict[str, str] = {}
     data: list[bytes | memoryview] = []
-    metas = {}
-    for fqn, payload in sorted(payloads.items()):
+
+    def canonical(payload: Payload) -> types.PayloadMeta:
         record = payload.meta.path_name
         if record not in records:
             records[record] = str(len(records))
-            data += [len(payload.data).to_bytes(8, "little"), payload.data]
-        metas[fqn] = dataclasses.replace(payload.meta, path_name=records[record])
+            data.extend((len(payload.data).to_bytes(8, "little"), payload.data))
+        inner = {name: canonical(part) for name, part in sorted(payload.inner.items())}
+        return dataclasses.replace(payload.meta, path_name=records[record], inner=inner or None)
+
+    metas = {fqn: canonical(payload) for fqn, payload in sorted(payloads.items())}
     return [encoded(types.PayloadConfig(config=metas)), *data]

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .archive.extents import ITEM_SIZES
 from .archive.payloads import Payload
 from .archives import Archive
 from .errors import DeserializeError
 from .expressions import Apply, Expression, Float, Integer, Rational, parse_expression
 from .generated import types
+from .layouts import ITEM_SIZES, element_type
 from .operators import TargetKind, parse_target
 
 
@@ -241,7 +241,7 @@ def _weights(payloads: Mapping[str, Payload], kinds: tuple[str, str]) -> Iterato
         for size in meta.sizes:
             elements *= size.as_int if size.type == "as_int" else 0
         kind = kinds[0] if payload.meta.is_param else kinds[1]
-        nbytes = elements * ITEM_SIZES.get(meta.dtype, 0)
+        nbytes = elements * ITEM_SIZES.get(element_type(meta), 0)
         yield WeightSummary(name, kind, describe_tensor(meta, device=False), elements, nbytes, record)
 
 
@@ -259,7 +259,8 @@ def describe_tensor(meta: types.TensorMeta, *, device: bool = True) -> str:
         ... )
         'float16[2, 3] cuda:0'
     """
-    dtype = types.TORCH_NAMES[types.ScalarType].get(meta.dtype, "unknown")
+    dtype_enum = types.ScalarType if meta.extra_dtype is None else types.ExtraScalarType
+    dtype = types.TORCH_NAMES[dtype_enum].get(element_type(meta), "unknown")
     sizes = ", ".join(describe_size(size) for size in meta.sizes)
     text = f"{dtype}[{sizes}]"
     if not device:

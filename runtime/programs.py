@@ -294,9 +294,6 @@ def _refusals(tree: types.ExportedProgram) -> Iterator[object]:
     """Why a tree would not be loaded: what validation finds, then what importing alone knows."""
     yield from loading_findings(tree)
     module = tree.graph_module
-    for value, meta in module.graph.tensor_values.items():
-        if meta.layout is not types.Layout.Strided:
-            yield f"{value}: sparse tensors cannot be read yet, found {meta.layout.name}"
     signatures = [entry.signature for entry in module.module_call_graph if entry.signature is not None]
     # Each once; the order of a set would change from run to run.
     specs = dict.fromkeys(spec for each in signatures for spec in (each.in_spec, each.out_spec))
@@ -332,7 +329,8 @@ def _import(
             check_digest(tree, weights, constants, expected_digest)
         if devices is not None:
             devices.move_program(tree)
-            devices.move_payloads((*weights.values(), *constants.values()))
+            devices.move_payloads(weights)
+            devices.move_payloads(constants)
         return import_program(
             tree,
             state_dict=import_weights(weights, storages, "weights", permissions),

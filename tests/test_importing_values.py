@@ -294,11 +294,19 @@ def test_bad_metadata_is_refused(name: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-def test_sparse_layouts_are_refused() -> None:
+def test_a_sparse_layout_without_its_parts_is_refused() -> None:
     meta = _meta([2], [1])
-    meta.layout = types.Layout.SparseCoo
-    with pytest.raises(DeserializeError, match="expected a strided tensor, found layout"):
+    meta.layout = types.Layout.SparseCsr
+    with pytest.raises(DeserializeError, match="expected the crow_indices of a tensor of layout"):
         FakeTensors(_symbols()).make(meta)
+
+
+def test_a_sparse_tensor_of_which_pytorch_kept_the_layout_is_sparse() -> None:
+    meta = _meta([2, 3], [0, 0])
+    meta.layout = types.Layout.SparseCoo
+    found = FakeTensors(_symbols()).make(meta)
+    assert found.layout is torch.sparse_coo
+    assert (found.shape, found.sparse_dim(), found.dense_dim()) == ((2, 3), 2, 0)
 
 
 def test_a_size_that_overflows_is_refused() -> None:

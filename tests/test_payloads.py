@@ -15,11 +15,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pt2wire import DeserializeError, SerializeError
-from pt2wire.archive.extents import ITEM_SIZES, check_payload, tensor_extent
+from pt2wire.archive.extents import check_payload, tensor_extent
 from pt2wire.exporting.payloads import storage_bytes
 from pt2wire.exporting.symbols import Symbols
 from pt2wire.exporting.values import export_tensor_meta
-from pt2wire.generated import BITS, TORCH_NAMES, PayloadMeta, ScalarType, SymInt
+from pt2wire.generated import BITS, TORCH_NAMES, ExtraScalarType, PayloadMeta, ScalarType, SymInt
+from pt2wire.layouts import ITEM_SIZES
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 
@@ -60,10 +61,10 @@ DTYPES = [getattr(torch, name) for name in TORCH_NAMES[ScalarType].values()]
 
 
 def test_item_sizes_are_those_of_torch() -> None:
-    assert {dtype: bits / 8 for dtype, bits in BITS[ScalarType].items()} == ITEM_SIZES
-    assert {getattr(torch, TORCH_NAMES[ScalarType][key]): size for key, size in ITEM_SIZES.items()} == {
-        dtype: dtype.itemsize for dtype in DTYPES
-    }
+    names = TORCH_NAMES[ScalarType] | TORCH_NAMES[ExtraScalarType]
+    bits = BITS[ScalarType] | BITS[ExtraScalarType]
+    assert {dtype: size * 8 for dtype, size in ITEM_SIZES.items()} == bits
+    assert {dtype: getattr(torch, names[dtype]).itemsize for dtype in names} == ITEM_SIZES
 
 
 def _all_dtypes(module: Any) -> None:
@@ -287,7 +288,6 @@ def _resized() -> torch.Tensor:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "fake": (_fake, "cannot save a fake tensor, which has no data (FakeTensor)"),
     "subclass": (lambda: torch.ones(2).as_subclass(Wrapped), "cannot save a tensor subclass (Wrapped)"),
-    "sparse": (lambda: torch.eye(2).to_sparse(), "cannot save a tensor whose layout is not strided"),
     "resized": (_resized, "need 32 bytes, the payload 'weight_0' has 4"),
     "object": (lambda: object(), "cannot save a constant that is no tensor (object)"),
 }
@@ -392,7 +392,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "another dtype": (_set("offset", dtype=5), "dtype"),
     "unknown dtype": (_set("offset", dtype=0), "dtype"),
     "number of no dtype": (_set("offset", dtype=99), "dtype"),
-    "sparse": (_set("offset", layout=1), "strided"),
+    "sparse": (_set("offset", layout=1), "expected indices, values, found "),
     "symbolic": (_set("offset", sizes=[{"as_expr": {"expr_str": "s0", "hint": None}}]), "symbolic"),
     "negative": (_set("offset", sizes=[{"as_int": -3}]), "at least 0"),
     "no metadata": (lambda config: config["offset"].update(tensor_meta=None), "metadata of a tensor"),

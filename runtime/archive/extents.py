@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ..errors import DeserializeError
-from ..generated.types import BITS, Layout, PayloadConfig, PayloadMeta, ScalarType, SymInt, TensorMeta
+from ..generated.types import (
+    ExtraScalarType,
+    Layout,
+    PayloadConfig,
+    PayloadMeta,
+    ScalarType,
+    SymInt,
+    TensorMeta,
+)
+from ..layouts import ITEM_SIZES, element_type
 from ..limits import DEFAULT_LIMITS, Limits, raising
-
-ITEM_SIZES: dict[ScalarType, int] = {
-    ScalarType(dtype): bits // 8 for dtype, bits in BITS[ScalarType].items() if bits % 8 == 0
-}
-"""Bytes of one element, for dtypes whose elements are whole bytes."""
 
 _INT64_MAX = (1 << 63) - 1
 
@@ -39,7 +44,7 @@ def tensor_extent(meta: TensorMeta, path: str, limits: Limits = DEFAULT_LIMITS) 
     """
     if meta.layout != Layout.Strided:
         raise DeserializeError(f"expected a strided tensor, found layout {meta.layout.name}", path=path)
-    item_size = ITEM_SIZES.get(meta.dtype)
+    item_size = ITEM_SIZES.get(element_type(meta))
     if item_size is None:
         raise DeserializeError(f"expected the dtype of a tensor, found {meta.dtype!r}", path=path)
     if len(meta.sizes) != len(meta.strides):
@@ -95,11 +100,11 @@ def check_one_dtype(config: PayloadConfig, path: str) -> None:
     Raises:
         DeserializeError: Two tensors view one payload with different dtypes.
     """
-    first: dict[str, tuple[str, ScalarType]] = {}
-    for fqn, payload in config.config.items():
+    first: dict[str, tuple[str, ScalarType | ExtraScalarType]] = {}
+    for fqn, payload in each_meta(config.config):
         if payload.tensor_meta is None or payload.use_pickle:
             continue
-        dtype = payload.tensor_meta.dtype
+        dtype = element_type(payload.tensor_meta)
         other, expected = first.setdefault(payload.path_name, (fqn, dtype))
         if dtype != expected:
             raise DeserializeError(
@@ -107,6 +112,14 @@ def check_one_dtype(config: PayloadConfig, path: str) -> None:
                 f"but {dtype.name} for {fqn!r}",
                 path=path,
             )
+
+
+def each_meta(config: Mapping[str, PayloadMeta]) -> Iterator[tuple[str, PayloadMeta]]:
+    """All entries by name, each before those of the tensors that it is made of, called `whole.part`."""
+    for fqn, payload in config.items():
+        yield fqn, payload
+        for name, part in each_meta(payload.inner or {}):
+            yield f"{fqn}.{name}", part
 
 
 def _constant(value: SymInt, what: str, path: str) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ..errors import DeserializeError
 from ..generated.types import PayloadConfig, PayloadMeta
@@ -19,10 +19,12 @@ class Payload:
     Attributes:
         meta: Its dtype, sizes, strides and offset (both in elements), and the name of its payload.
         data: The bytes of the whole payload, which other tensors may share.
+        inner: The tensors that it is made of, by name: the parts of a sparse one.
     """
 
     meta: PayloadMeta
     data: memoryview
+    inner: dict[str, Payload] = field(default_factory=dict)
 
 
 def read_payloads(
@@ -41,18 +43,27 @@ def read_payloads(
         DeserializeError: A payload is missing, or two tensors read one with different dtypes.
     """
     check_one_dtype(config, path)
-    payloads: dict[str, Payload] = {}
-    for fqn, meta in config.config.items():
+
+    def read(meta: PayloadMeta, where: str) -> Payload:
         record = folder + meta.path_name
         if record not in views:
             if record not in reader:
                 raise DeserializeError(
-                    f"expected the record {record!r}, but the archive has none",
-                    path=f"{path}:config[{fqn!r}]",
+                    f"expected the record {record!r}, but the archive has none", path=where
                 )
             views[record] = reader.record(record, verify=False)
-        payloads[fqn] = Payload(meta, views[record])
-    return payloads
+        inner = {name: read(part, f"{where}.inner[{name!r}]") for name, part in (meta.inner or {}).items()}
+        return Payload(meta, views[record], inner)
+
+    return {fqn: read(meta, f"{path}:config[{fqn!r}]") for fqn, meta in config.config.items()}
+
+
+def each_payload(payloads: Mapping[str, Payload]) -> Iterator[tuple[str, Payload]]:
+    """All payloads by name, each before those that it is made of, which are called `whole.part`."""
+    for fqn, payload in payloads.items():
+        yield fqn, payload
+        for name, part in each_payload(payload.inner):
+            yield f"{fqn}.{name}", part
 
 
 def same_bytes(one: memoryview, two: memoryview) -> bool:

@@ -16,6 +16,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
+from ..generated.types import TORCH_NAMES, ExtraScalarType
+
 DEFAULT_PICKLE_PROTOCOL = 2
 """The only one of which torch.load(weights_only=True) reads everything."""
 
@@ -86,7 +88,15 @@ def opens_safely(data: bytes) -> bool:
 
 
 def _plain(leaf: object) -> object:
-    """A fake tensor as one on the meta device, which can be stored."""
+    """What can be stored for a leaf: a fake tensor on the meta device, the bytes of an odd dtype."""
     if isinstance(leaf, FakeTensor) and all(isinstance(size, int) for size in (*leaf.shape, *leaf.stride())):
         return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device="meta")
+    if isinstance(leaf, torch.Tensor) and leaf.dtype in _NOT_PICKLED:
+        return leaf.view(torch.uint8)
     return leaf
+
+
+_NOT_PICKLED = frozenset(
+    getattr(torch, name) for name in TORCH_NAMES[ExtraScalarType].values() if "int" in name
+)
+"""Dtypes that torch.save does not know. An element is one byte, and the program says what it is."""

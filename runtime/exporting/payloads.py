@@ -19,7 +19,9 @@ from ..archive.extents import check_payload
 from ..archive.records import CONSTANTS, TENSOR_PREFIX, WEIGHT_PREFIX, WEIGHTS
 from ..errors import Pt2WireError, SerializeError
 from ..generated.types import PayloadConfig, PayloadMeta
+from ..layouts import PARTS
 from ..lazy_bits import apply_bits, is_pending
+from ..sparse import parts_of
 from .symbols import Symbols
 from .values import export_tensor_meta
 
@@ -93,24 +95,41 @@ def _export(
     config: dict[str, PayloadMeta] = {}
     owners: dict[Hashable, tuple[str, str | None]] = {}  # storage -> first tensor in it, and its payload here
     for fqn, weight in weights:
-        owners.setdefault(_storage_key(weight), (fqn, None))
+        if weight.layout is torch.strided:
+            owners.setdefault(_storage_key(weight), (fqn, None))
     symbols = Symbols()
-    for fqn, tensor in tensors.items():
+
+    def export(fqn: str, tensor: torch.Tensor) -> PayloadMeta:
         _check_supported(fqn, tensor)
-        path_name = records.add(tensor, folder, prefix)
-        owner, owner_path = owners.setdefault(_storage_key(tensor), (fqn, path_name))
-        shares_elsewhere = owner_path != path_name and tensor.untyped_storage().nbytes() > 0
         try:
-            config[fqn] = PayloadMeta(
+            tensor_meta = export_tensor_meta(tensor, symbols)
+            if tensor_meta.layout in PARTS:
+                inner = {name: export(f"{fqn}.{name}", part) for name, part in parts_of(tensor).items()}
+                path_name, alias_of = inner[PARTS[tensor_meta.layout][-1]].path_name, None
+            else:
+                inner, path_name = None, records.add(tensor, folder, prefix)
+                alias_of = owner_elsewhere(fqn, tensor, path_name)
+            payload = PayloadMeta(
                 path_name=path_name,
                 is_param=isinstance(tensor, torch.nn.Parameter),
                 use_pickle=False,
-                tensor_meta=export_tensor_meta(tensor, symbols),
-                alias_of=owner if shares_elsewhere else None,
+                tensor_meta=tensor_meta,
+                alias_of=alias_of,
+                inner=inner,
             )
-            check_payload(config[fqn], tensor.untyped_storage().nbytes(), fqn)
-        except Pt2WireError as error:  # a dtype that the format lacks, a storage that was resized
+            if inner is None:
+                check_payload(payload, tensor.untyped_storage().nbytes(), fqn)
+        except Pt2WireError as error:  # a layout that the format lacks, a storage that was resized
             raise SerializeError(error.message, path=fqn) from error
+        return payload
+
+    def owner_elsewhere(fqn: str, tensor: torch.Tensor, path_name: str) -> str | None:
+        """The tensor that the storage belongs to, where that lies in another payload."""
+        owner, owner_path = owners.setdefault(_storage_key(tensor), (fqn, path_name))
+        return owner if owner_path != path_name and tensor.untyped_storage().nbytes() > 0 else None
+
+    for fqn, tensor in tensors.items():
+        config[fqn] = export(fqn, tensor)
     return PayloadConfig(config=config)
 
 
@@ -157,11 +176,6 @@ _REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
         lambda tensor: type(tensor.data) is not torch.Tensor,
         "a tensor subclass",
         "Replace it by a plain tensor before exporting",
-    ),
-    (
-        lambda tensor: tensor.layout != torch.strided,
-        "a tensor whose layout is not strided",
-        "Replace it by a dense tensor before exporting",
     ),
     (
         lambda tensor: tensor.is_quantized,

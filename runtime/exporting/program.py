@@ -77,6 +77,7 @@ def export_program(
         torch_version=str(torch.__version__),  # a subclass of str, which codecs take the slow path for
         guards_code=list(ep._guards_code),
     )
+    values.beyond += _sparse_weights(tree.graph_module)
     if values.beyond:
         tree.beyond = list(dict.fromkeys(values.beyond))
     if values.own or tree.beyond is not None:
@@ -85,6 +86,16 @@ def export_program(
         found = "; ".join(dict.fromkeys(values.refused + values.beyond))
         warnings.warn(f"torch.export.load will refuse this program, pt2wire reads it: {found}", stacklevel=3)
     return tree
+
+
+def _sparse_weights(module: types.GraphModule) -> list[str]:
+    """What PyTorch cannot store of sparse weights; of sparse values it loses the layout alone."""
+    weights = [spec.value.arg for spec in module.signature.input_specs if spec.type in _WEIGHTS]
+    layouts = {module.graph.tensor_values[weight.name].layout for weight in weights}
+    return ["weights of layout torch.sparse_coo"] if types.Layout.SparseCoo in layouts else []
+
+
+_WEIGHTS = ("parameter", "buffer", "tensor_constant")
 
 
 def _default_opset(opset_version: Mapping[str, int] | None) -> dict[str, int]:

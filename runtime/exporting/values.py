@@ -11,6 +11,8 @@ from torch.fx import Node
 
 from ..errors import SerializeError
 from ..generated import types
+from ..layouts import COMPRESSED
+from ..sparse import parts_of
 from .symbols import Symbols
 from .tables import TypeTable
 
@@ -31,6 +33,7 @@ _SCALAR_TYPES: dict[torch.dtype, types.ScalarType] = _FromTorch("dtype", types.S
 _COMPLEX = frozenset(
     (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
 )
+_EXTRA_SCALAR_TYPES: dict[torch.dtype, types.ExtraScalarType] = _FromTorch("dtype", types.ExtraScalarType)
 _LAYOUTS: dict[torch.layout, types.Layout] = _FromTorch("layout", types.Layout)
 _MEMORY_FORMATS: dict[torch.memory_format, types.MemoryFormat] = _FromTorch(
     "memory format", types.MemoryFormat
@@ -101,6 +104,12 @@ def _define_tensor(name: str, value: torch.Tensor, values: Values) -> types.Argu
     meta = export_tensor_meta(value, values.symbols)
     if meta.conj or meta.neg:
         values.own.add("conj")
+    if meta.inner is not None:
+        values.own.add("inner")
+    if meta.layout in COMPRESSED:
+        values.beyond.append(f"tensors of layout {value.layout}")
+    if meta.extra_dtype is not None:
+        values.beyond.append(f"tensors of dtype {value.dtype}")
     _add(name, meta, values.tensors)
     return types.Argument.of_tensor(types.TensorArgument(name=name))
 
@@ -148,27 +157,29 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
         symbols: The program's symbolic numbers.
 
     Raises:
-        SerializeError: For a tensor without strides, as the compressed sparse ones, and for an unknown dtype.
+        SerializeError: For an unknown layout or dtype.
     """
-    try:
-        strides, offset = tensor.stride(), tensor.storage_offset()
-    except RuntimeError as cause:
-        raise SerializeError(
-            f"expected a tensor with strides, found layout {tensor.layout}: {cause}"
-        ) from cause
+    layout = export_layout(tensor.layout)
+    strides, offset = ((), 0) if layout in COMPRESSED else (tensor.stride(), tensor.storage_offset())
+    extra_dtype = _EXTRA_SCALAR_TYPES.get(tensor.dtype)
     meta = types.TensorMeta(
-        dtype=export_scalar_type(tensor.dtype),
+        dtype=types.ScalarType.UNKNOWN if extra_dtype is not None else export_scalar_type(tensor.dtype),
         sizes=[export_sym_int(size, symbols) for size in tensor.shape],
         requires_grad=tensor.requires_grad,
         device=export_device(tensor.device),
         strides=[export_sym_int(stride, symbols) for stride in strides],
         storage_offset=export_sym_int(offset, symbols),
-        layout=export_layout(tensor.layout),
+        layout=layout,
+        extra_dtype=extra_dtype,
     )
     if meta.dtype in _COMPLEX and tensor.is_conj():
         meta.conj = True
     if tensor.is_neg():
         meta.neg = True
+    if layout is not types.Layout.Strided:
+        meta.inner = {name: export_tensor_meta(part, symbols) for name, part in parts_of(tensor).items()}
+    if layout is types.Layout.SparseCoo:
+        meta.coalesced = tensor.is_coalesced()
     return meta
 
 

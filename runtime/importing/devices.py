@@ -5,13 +5,13 @@ Devices are exchanged in the tree, before anything is made of it: what is made t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from ..archive.payloads import Payload
+from ..archive.payloads import Payload, each_payload
 from ..generated import types
 
 Device: TypeAlias = str | torch.device
@@ -61,11 +61,16 @@ class Devices:
         """Exchange the devices in a tree: those of values, and those that nodes are called with."""
         self._move_graph(tree.graph_module.graph)
 
-    def move_payloads(self, payloads: Iterable[Payload]) -> None:
+    def move_payloads(self, payloads: Mapping[str, Payload]) -> None:
         """Exchange the devices of weights or constants, before they are made."""
-        for payload in payloads:
+        for _, payload in each_payload(payloads):
             if payload.meta.tensor_meta is not None:
-                payload.meta.tensor_meta.device = self._moved(payload.meta.tensor_meta.device)
+                self._move_meta(payload.meta.tensor_meta)
+
+    def _move_meta(self, meta: types.TensorMeta) -> None:
+        meta.device = self._moved(meta.device)
+        for part in (meta.inner or {}).values():
+            self._move_meta(part)
 
     def _moved(self, device: types.Device) -> types.Device:
         # By way of text: an index that torch cannot hold was refused before
@@ -75,7 +80,7 @@ class Devices:
 
     def _move_graph(self, graph: types.Graph) -> None:
         for meta in graph.tensor_values.values():
-            meta.device = self._moved(meta.device)
+            self._move_meta(meta)
         for node in graph.nodes:
             for named in node.inputs:
                 self._move_argument(named.arg)

@@ -16,13 +16,14 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..errors import DeserializeError, UnsafeArtifactError
-from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, SymInt, TensorMeta
+from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, Layout, SymInt, TensorMeta
 from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
+from ..sparse import put_together
 from .devices import Devices
 from .faults import each, within
 from .pickles import open_pickle
 from .treespecs import import_treespec
-from .values import import_scalar_type
+from .values import import_dtype, import_layout
 
 ExampleInputs = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -62,7 +63,7 @@ def import_example_inputs(
     if flat:
         leaves = _opened(flat, devices, False)
         if isinstance(leaves, list) and len(leaves) == spec.num_leaves:
-            return _unflatten(leaves, spec, path)
+            return _unflatten(_with_dtypes(leaves, tree), spec, path)
         reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
         inputs = _opened(sample, devices, permissions.allow_pickle)
@@ -107,7 +108,7 @@ def rebuild_example_inputs(
     graph = tree.graph_module.graph
     specs = tree.graph_module.signature.input_specs
     with within("graph_module.signature"):
-        wanted = [spec for spec in specs if spec.type in ("user_input", "constant_input")]
+        wanted = [spec for spec in specs if spec.type in _INPUTS]
         leaves = each("input_specs", wanted, lambda spec: _stand_in(spec, graph))
     spec = _in_spec(tree, permissions)
     if len(leaves) != spec.num_leaves:
@@ -187,6 +188,23 @@ def _unflatten(leaves: list[Any], spec: pytree.TreeSpec, path: str) -> ExampleIn
     return args, kwargs
 
 
+def _with_dtypes(leaves: list[Any], tree: ExportedProgram) -> list[Any]:
+    """The leaves, those that were stored as bytes with the dtypes that the graph has."""
+    graph = tree.graph_module.graph
+    specs = [spec for spec in tree.graph_module.signature.input_specs if spec.type in _INPUTS]
+    typed = list(leaves)
+    for number, (leaf, spec) in enumerate(zip(leaves, specs, strict=False)):
+        if isinstance(leaf, torch.Tensor) and spec.type == "user_input":
+            argument = spec.user_input.arg
+            meta = graph.tensor_values.get(argument.as_tensor.name) if argument.type == "as_tensor" else None
+            if meta is not None and meta.extra_dtype is not None and leaf.dtype is torch.uint8:
+                typed[number] = leaf.view(import_dtype(meta))
+    return typed
+
+
+_INPUTS = ("user_input", "constant_input")
+
+
 def _stand_in(spec: InputSpec, graph: Graph) -> Any:
     if spec.type == "constant_input":
         value = spec.constant_input.value
@@ -197,11 +215,21 @@ def _stand_in(spec: InputSpec, graph: Graph) -> Any:
 
 
 def _tensor(argument: Argument, graph: Graph) -> torch.Tensor:
-    meta: TensorMeta = graph.tensor_values[argument.as_tensor.name]
+    return _empty(graph.tensor_values[argument.as_tensor.name])
+
+
+def _empty(meta: TensorMeta) -> torch.Tensor:
+    if meta.layout is not Layout.Strided:
+        parts = {name: _empty(part) for name, part in (meta.inner or {}).items()}
+        sizes = [_number(size) for size in meta.sizes]
+        layout = import_layout(meta.layout)
+        if not parts:  # of PyTorch's writer, which keeps no more
+            return torch.empty(sizes, dtype=import_dtype(meta), layout=layout, device="meta")
+        return put_together(layout, parts, sizes, meta.coalesced is not False)
     return torch.empty_strided(
         [_number(size) for size in meta.sizes],
         [_number(stride) for stride in meta.strides],
-        dtype=import_scalar_type(meta.dtype),
+        dtype=import_dtype(meta),
         device="meta",
     )
 

@@ -11,11 +11,13 @@ import torch
 from ..archive.extents import Extent, check_payload
 from ..archive.payloads import Payload, alias_problem, same_bytes
 from ..errors import DeserializeError, UnsafeArtifactError
-from ..generated.types import PayloadMeta
+from ..generated.types import PayloadMeta, TensorMeta
+from ..layouts import element_type
 from ..lazy_bits import apply_bits, set_bits
 from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
+from ..sparse import put_together
 from .pickles import open_pickle
-from .values import import_device, import_scalar_type
+from .values import import_device, import_dtype, import_layout
 
 _MEMORY_ALIGNMENT = 16
 """Bytes: the largest element. PyTorch's kernels may assume at least this."""
@@ -111,29 +113,60 @@ def _import(
     path: str,
     permissions: Permissions,
 ) -> dict[str, torch.Tensor]:
-    tensors: dict[str, torch.Tensor] = {}
+    maker = _Maker(payloads, weights, storages, permissions)
+    return {fqn: maker.make(payload, f"{path}.{fqn}") for fqn, payload in payloads.items()}
+
+
+@dataclass(slots=True)
+class _Maker:
+    """Makes the tensors of one config.
+
+    Attributes:
+        payloads: Those of the config.
+        weights: Those of which some may share the storage.
+        storages: Shared by all programs of the archive.
+        permissions: What the caller permits.
+    """
+
+    payloads: Mapping[str, Payload]
+    weights: Mapping[str, Payload]
+    storages: PayloadStorages
+    permissions: Permissions
     # Parameters that are equal in everything are one parameter under several names: tied weights.
-    made: dict[object, torch.Tensor] = {}
-    for fqn, payload in payloads.items():
-        where = f"{path}.{fqn}"
+    _made: dict[object, torch.Tensor] = field(default_factory=dict)
+
+    def make(self, payload: Payload, where: str) -> torch.Tensor:
         meta = payload.meta
         if meta.use_pickle:
-            tensors[fqn] = _unpickled(payload.data, where, permissions)
-            continue
+            return _unpickled(payload.data, where, self.permissions)
         if meta.absent:
             raise DeserializeError(
                 "saved without its data (a fake weight)", path=where, hint="Save real weights"
             )
-        data = _shared(payload, payloads, weights, where)
-        extent = check_payload(meta, len(data), where, permissions.limits)
-        assert meta.tensor_meta is not None  # check_payload has refused it
+        if meta.tensor_meta is None:
+            raise DeserializeError("expected metadata of a tensor, found none", path=where)
+        if payload.inner:
+            return self._sparse(payload, meta.tensor_meta, where)
+        data = _shared(payload, self.payloads, self.weights, where)
+        extent = check_payload(meta, len(data), where, self.permissions.limits)
         device = import_device(meta.tensor_meta.device)
         bits = (meta.tensor_meta.conj, meta.tensor_meta.neg)
-        identity = (id(data), device, meta.tensor_meta.dtype, extent, meta.is_param, bits)
-        if identity not in made:
-            made[identity] = _tensor(storages, data, device, extent, meta, where)
-        tensors[fqn] = made[identity]
-    return tensors
+        identity = (id(data), device, element_type(meta.tensor_meta), extent, meta.is_param, bits)
+        if identity not in self._made:
+            self._made[identity] = _tensor(self.storages, data, device, extent, meta, where)
+        return self._made[identity]
+
+    def _sparse(self, payload: Payload, meta: TensorMeta, where: str) -> torch.Tensor:
+        parts = {name: self.make(part, f"{where}.{name}") for name, part in payload.inner.items()}
+        identity = (meta.layout, payload.meta.is_param, *map(id, parts.values()))
+        if identity not in self._made:
+            try:
+                sizes = [size.as_int for size in meta.sizes]
+                whole = put_together(import_layout(meta.layout), parts, sizes, meta.coalesced is not False)
+                self._made[identity] = _finished(whole, payload.meta, meta)
+            except RuntimeError as error:
+                raise DeserializeError(f"cannot make this tensor: {error}", path=where) from error
+        return self._made[identity]
 
 
 def _unpickled(data: memoryview, where: str, permissions: Permissions) -> torch.Tensor:
@@ -178,7 +211,7 @@ def _tensor(
 ) -> torch.Tensor:
     assert meta.tensor_meta is not None
     try:
-        dtype = import_scalar_type(meta.tensor_meta.dtype)
+        dtype = import_dtype(meta.tensor_meta)
         tensor = torch.empty(0, dtype=dtype, device=device)
         conj, neg = bool(meta.tensor_meta.conj), bool(meta.tensor_meta.neg)
         if conj or neg:
@@ -186,16 +219,20 @@ def _tensor(
         else:
             storage = storages.storage(data, device)
         tensor.set_(storage, extent.storage_offset, extent.sizes, extent.strides)
-        tensor = set_bits(tensor, conj, neg)
-        if meta.is_param:
-            return torch.nn.Parameter(tensor, requires_grad=meta.tensor_meta.requires_grad)
-        return tensor.requires_grad_(meta.tensor_meta.requires_grad)
+        return _finished(set_bits(tensor, conj, neg), meta, meta.tensor_meta)
     except (RuntimeError, AssertionError) as error:  # an absent device, an integer that requires grad
         raise DeserializeError(
             f"cannot make this tensor: {error}",
             path=where,
             hint=None if _is_present(device) else f"This machine lacks {device}: load with another `device`",
         ) from error
+
+
+def _finished(tensor: torch.Tensor, payload: PayloadMeta, meta: TensorMeta) -> torch.Tensor:
+    """The tensor as parameter, or with the wish for a gradient."""
+    if payload.is_param:
+        return torch.nn.Parameter(tensor, requires_grad=meta.requires_grad)
+    return tensor.requires_grad_(meta.requires_grad)
 
 
 def _is_present(device: torch.device) -> bool:

@@ -14,10 +14,12 @@ from torch.nn import Module
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..layouts import PARTS
 from ..lazy_bits import set_bits
 from ..names import check_device, check_value_name
 from ..permissions import NO_PERMISSIONS, Permissions
-from .faults import each, located
+from ..sparse import put_together
+from .faults import each, each_value, located
 from .metadata import Metadata
 from .symbols import Symbols
 
@@ -28,6 +30,7 @@ def _torch_values(enum: Any) -> dict[Any, Any]:
 
 
 _SCALAR_TYPES: dict[types.ScalarType, torch.dtype] = _torch_values(types.ScalarType)
+_EXTRA_SCALAR_TYPES: dict[types.ExtraScalarType, torch.dtype] = _torch_values(types.ExtraScalarType)
 _LAYOUTS: dict[types.Layout, torch.layout] = _torch_values(types.Layout)
 _MEMORY_FORMATS: dict[types.MemoryFormat, torch.memory_format] = _torch_values(types.MemoryFormat)
 
@@ -166,14 +169,20 @@ class FakeTensors:
         Args:
             own: Whether it shares no symbolic number with another tensor.
         """
-        if meta.layout is not types.Layout.Strided:
-            raise DeserializeError(
-                f"expected a strided tensor, found layout {meta.layout!r}",
-                hint="Sparse tensors cannot be read yet",
-            )
+        element = self._element(meta, own) if meta.layout is types.Layout.Strided else self._sparse(meta)
+        tensor = FakeTensor(self.mode, element, import_device(meta.device))
+        if meta.conj or meta.neg:
+            pending = set_bits(tensor, bool(meta.conj), bool(meta.neg))
+            assert isinstance(pending, FakeTensor)
+            tensor = pending
+        if meta.requires_grad:
+            tensor.requires_grad_(True)
+        return tensor
+
+    def _element(self, meta: types.TensorMeta, own: bool) -> torch.Tensor:
+        """A strided tensor on the meta device."""
         symbols = self._symbols
-        dtype = import_scalar_type(meta.dtype)
-        device = import_device(meta.device)
+        dtype = import_dtype(meta)
         sizes = each("sizes", meta.sizes, lambda size: import_sym_int(size, symbols))
         strides = each("strides", meta.strides, lambda stride: import_sym_int(stride, symbols))
         offset = import_sym_int(meta.storage_offset, symbols)
@@ -186,17 +195,25 @@ class FakeTensors:
         if integers and min(integers) < 0:
             raise DeserializeError(f"expected sizes, strides and offset of at least 0, found {min(integers)}")
         if len(integers) == len(numbers):
-            element = _storage_view(sizes, strides, offset, dtype)
+            return _storage_view(sizes, strides, offset, dtype)
+        return self._symbolic(sizes, strides, offset, dtype, own)
+
+    def _sparse(self, meta: types.TensorMeta) -> torch.Tensor:
+        """A sparse tensor on the meta device."""
+        symbols = self._symbols
+        sizes = each("sizes", meta.sizes, lambda size: import_sym_int(size, symbols))
+        layout = import_layout(meta.layout)
+        if meta.inner is None and meta.layout is types.Layout.SparseCoo:
+            # PyTorch keeps no more than the layout; most tensors have no dense dimensions, and are coalesced.
+            parts = {
+                "indices": torch.empty((len(sizes), 0), dtype=torch.int64, device="meta"),
+                "values": torch.empty((0,), dtype=import_dtype(meta), device="meta"),
+            }
         else:
-            element = self._symbolic(sizes, strides, offset, dtype, own)
-        tensor = FakeTensor(self.mode, element, device)
-        if meta.conj or meta.neg:
-            pending = set_bits(tensor, bool(meta.conj), bool(meta.neg))
-            assert isinstance(pending, FakeTensor)
-            tensor = pending
-        if meta.requires_grad:
-            tensor.requires_grad_(True)
-        return tensor
+            parts = each_value("inner", meta.inner or {}, lambda part: self._element(part, False))
+        if missing := [name for name in PARTS.get(meta.layout, ()) if name not in parts]:
+            raise DeserializeError(f"expected the {missing[0]} of a tensor of layout {layout}, found none")
+        return put_together(layout, parts, sizes, meta.coalesced is not False)
 
     def _symbolic(
         self, sizes: list[Any], strides: list[Any], offset: Any, dtype: torch.dtype, own: bool
@@ -299,6 +316,13 @@ def _device(kind: str, index: int | None) -> torch.device:
 def import_scalar_type(scalar_type: types.ScalarType) -> torch.dtype:
     """Read a dtype."""
     return _lookup(_SCALAR_TYPES, scalar_type, "dtype")  # type: ignore[no-any-return]
+
+
+def import_dtype(meta: types.TensorMeta) -> torch.dtype:
+    """Read the dtype of a tensor, whichever of the two fields holds it."""
+    if meta.extra_dtype is not None:
+        return _EXTRA_SCALAR_TYPES[meta.extra_dtype]
+    return import_scalar_type(meta.dtype)
 
 
 def import_layout(layout: types.Layout) -> torch.layout:

@@ -12,7 +12,7 @@ from ..archive.contents import CODECS, StoredProgram, read_index, read_program
 from ..archive.directory import read_directory
 from ..archive.extents import check_payload
 from ..archive.index import Form, documents
-from ..archive.payloads import config_of
+from ..archive.payloads import config_of, each_payload
 from ..archive.reader import ArchiveReader, Source
 from ..errors import DeserializeError
 from ..findings import Finding
@@ -114,9 +114,9 @@ def _check_stored(stored: list[StoredProgram], findings: Findings, permissions: 
             dataclasses.replace(finding, path=joined(program.path, finding.path)) for finding in found
         )
         for field, payloads in (("weights", program.weights), ("constants", program.constants)):
-            for fqn, payload in payloads.items():
+            for fqn, payload in each_payload(payloads):
                 meta = payload.meta
-                if meta.use_pickle or meta.absent or meta.tensor_meta is None:
+                if meta.use_pickle or meta.absent or meta.tensor_meta is None or payload.inner:
                     continue
                 try:
                     check_payload(meta, len(payload.data), f"{field}[{fqn[:80]!r}]", permissions.limits)

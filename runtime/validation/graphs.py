@@ -83,8 +83,8 @@ def _check_values(scope: Scope) -> None:
         check_tensor_meta(
             meta, f"{scope.path}.tensor_values[{name!r}]", findings, symbols, scope.program.permissions.limits
         )
-        if meta.conj or meta.neg:
-            scope.program.own = True
+        own = (meta.conj, meta.neg, meta.inner, meta.coalesced, meta.subclass, meta.context, meta.extra_dtype)
+        scope.program.own |= any(field is not None for field in own)
     numbers: tuple[tuple[str, Mapping[str, types.SymInt | types.SymBool | types.SymFloat]], ...] = (
         ("sym_int_values", graph.sym_int_values),
         ("sym_bool_values", graph.sym_bool_values),

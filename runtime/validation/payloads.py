@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import IntEnum
 
 from ..archive.extents import check_one_dtype, tensor_extent
 from ..archive.payloads import alias_problem
 from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import types
+from ..layouts import PARTS
 from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
 from .rules import Findings
 from .signatures import WEIGHTS
@@ -79,11 +81,37 @@ def _check_payload(
             findings.add("payload-pickled", path, message, ALLOW_PICKLE)
     elif payload.tensor_meta is None:
         findings.add("payload-meta", path, "expected metadata of a tensor, found none")
+    elif payload.tensor_meta.layout in PARTS:
+        _check_parts(payload, payload.tensor_meta, path, findings, permissions)
     else:
         try:
             tensor_extent(payload.tensor_meta, path, permissions.limits)
         except DeserializeError as error:
             findings.add("payload-meta", f"{path}.tensor_meta", error.message)
+
+
+def _check_parts(
+    payload: types.PayloadMeta,
+    meta: types.TensorMeta,
+    path: str,
+    findings: Findings,
+    permissions: Permissions,
+) -> None:
+    """A sparse tensor: what its metadata say of its parts is what the parts say themselves."""
+    if any(size.type != "as_int" or size.as_int < 0 for size in meta.sizes):
+        message = f"expected numbers from 0 up, found {_shown(meta.sizes)}"
+        findings.add("payload-meta", f"{path}.tensor_meta.sizes", message)
+    inner = payload.inner or {}
+    if sorted(inner) != sorted(PARTS[meta.layout]):
+        message = f"expected {', '.join(PARTS[meta.layout])}, found {', '.join(map(repr, inner)):.80}"
+        findings.add("payload-meta", f"{path}.inner", message)
+    for name, part in inner.items():
+        where = f"{path}.inner[{name[:80]!r}]"
+        _check_payload(part, where, findings, permissions)
+        if part.alias_of is not None:
+            findings.add("payload-record", f"{where}.alias_of", "expected none for a part of a tensor")
+        if part.tensor_meta != (meta.inner or {}).get(name):
+            findings.add("payload-differs", where, "expected the part that the whole names, found another")
 
 
 def _check_signature(
@@ -115,16 +143,16 @@ def _check_signature(
         meta = values.get(spec.value.arg.name)
         if meta is None or payload.tensor_meta is None or payload.use_pickle:
             continue
-        for field in ("dtype", "sizes"):
+        for field in ("dtype", "extra_dtype", "layout", "sizes"):
             expected, found = getattr(meta, field), getattr(payload.tensor_meta, field)
             if expected != found:
                 message = f"expected {field} {_shown(expected)} as in the graph, found {_shown(found)}"
                 findings.add("payload-differs", path, message)
 
 
-def _shown(value: types.ScalarType | list[types.SymInt]) -> str:
-    if isinstance(value, types.ScalarType):
-        return value.name
+def _shown(value: IntEnum | list[types.SymInt] | None) -> str:
+    if value is None or isinstance(value, IntEnum):
+        return "none" if value is None else value.name
     numbers = (str(number.as_int) if number.type == "as_int" else number.as_expr.expr_str for number in value)
     return f"[{', '.join(numbers)}]"[:80]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ..errors import DeserializeError
 from ..expressions import Expression, Integer, count_terms, parse_expression, sort_of, symbols_in
 from ..generated import types
+from ..layouts import COMPRESSED, PARTS, element_type
 from ..limits import Limits, raising
 from ..names import check_device
 from .rules import Findings
@@ -138,8 +139,9 @@ def check_tensor_meta(
         message = f"expected at most {limits.tensor_dimensions} dimensions, found {len(sizes)}"
         findings.add(rule, f"{path}.sizes", message, raising("tensor_dimensions"))
         return
-    if len(sizes) != len(strides):
-        findings.add(rule, f"{path}.strides", f"expected {len(sizes)} strides, found {len(strides)}")
+    expected = 0 if meta.layout in COMPRESSED else len(sizes)
+    if expected != len(strides):
+        findings.add(rule, f"{path}.strides", f"expected {expected} strides, found {len(strides)}")
     large = False
     offset = (meta.storage_offset,)
     for numbers, field in ((sizes, "sizes"), (strides, "strides"), (offset, "storage_offset")):
@@ -162,17 +164,45 @@ def check_tensor_meta(
                 large = True
     if large and (extent := _extent(meta)) > MAX_BYTES:
         findings.add(rule, path, f"expected a tensor of at most 2**63 - 1 bytes, found {extent}")
-    if meta.dtype == types.ScalarType.UNKNOWN:
+    dtype = element_type(meta)
+    if dtype == types.ScalarType.UNKNOWN:
         findings.add(rule, f"{path}.dtype", "expected a dtype, found UNKNOWN")
-    elif meta.requires_grad and meta.dtype not in _DIFFERENTIABLE:
-        message = f"expected a dtype with gradients, or requires_grad false, found {meta.dtype.name}"
+    elif meta.requires_grad and dtype not in _DIFFERENTIABLE:
+        message = f"expected a dtype with gradients, or requires_grad false, found {dtype.name}"
         findings.add(rule, f"{path}.requires_grad", message)
+    if meta.extra_dtype is not None and meta.dtype != types.ScalarType.UNKNOWN:
+        message = f"expected no dtype beside {meta.dtype.name}, found {meta.extra_dtype.name}"
+        findings.add(rule, f"{path}.extra_dtype", message)
     if meta.layout == types.Layout.Unknown:
         findings.add(rule, f"{path}.layout", "expected a layout, found Unknown")
     if meta.conj and meta.dtype not in _COMPLEX:
         findings.add(rule, f"{path}.conj", f"expected a complex dtype, found {meta.dtype.name}")
     if (problem := check_device(meta.device.type, meta.device.index)) is not None:
         findings.add(rule, f"{path}.device", problem)
+    _check_inner(meta, path, findings, symbols, limits)
+
+
+def _check_inner(
+    meta: types.TensorMeta, path: str, findings: Findings, symbols: Symbols, limits: Limits
+) -> None:
+    rule = "tensor-meta"
+    parts = PARTS.get(meta.layout, ())
+    if meta.coalesced is not None and meta.layout is not types.Layout.SparseCoo:
+        message = f"expected a tensor of layout SparseCoo, found {meta.layout.name}"
+        findings.add(rule, f"{path}.coalesced", message)
+    if meta.inner is None:
+        if meta.layout in COMPRESSED:  # of the other PyTorch writes the layout alone
+            findings.add(rule, f"{path}.inner", f"expected {', '.join(parts)}, found nothing")
+        return
+    if sorted(meta.inner) != sorted(parts):
+        wanted = ", ".join(parts) or f"nothing for layout {meta.layout.name}"
+        found = ", ".join(map(repr, meta.inner))
+        findings.add(rule, f"{path}.inner", f"expected {wanted}, found {found:.80}")
+    for name, part in meta.inner.items():
+        where = f"{path}.inner[{name[:80]!r}]"
+        if part.layout is not types.Layout.Strided:
+            findings.add(rule, f"{where}.layout", f"expected layout Strided, found {part.layout.name}")
+        check_tensor_meta(part, where, findings, symbols, limits)
 
 
 def _hint(number: types.SymInt) -> int:

@@ -11,6 +11,7 @@ from .models_inputs import INPUTS
 from .models_operators import OPERATORS
 from .models_shapes import SHAPES
 from .models_structure import STRUCTURE
+from .models_tensors import TENSORS, TENSORS_BEYOND
 from .models_weights import WEIGHTS
 
 #: Models that PyTorch saves and loads, by what they are about.
@@ -18,6 +19,7 @@ GROUPS: dict[str, Table] = {
     "Shapes": SHAPES,
     "Inputs and outputs": INPUTS,
     "Weights": WEIGHTS,
+    "Kinds of tensors": TENSORS,
     "Structure": STRUCTURE,
     "Operators and arguments": OPERATORS,
 }
@@ -26,3 +28,5 @@ MODELS = Table()
 for _table in GROUPS.values():
     for _case in _table.values():
         MODELS.add(_case)
+for _case in TENSORS_BEYOND.values():
+    BEYOND.add(_case)

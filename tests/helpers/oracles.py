@@ -6,6 +6,7 @@ The oracle is PyTorch: its JSON, its `save` and `load`, its C++ reader, and the 
 from __future__ import annotations
 
 import ast
+import copy
 import io
 import json
 import logging
@@ -240,11 +241,14 @@ def saving_again_writes_the_same_bytes(trips: Trips) -> None:
 
 
 def what_we_loaded_can_be_worked_on(trips: Trips) -> None:
-    """Decomposing and unflattening give what they give on the program saved, or on the one PyTorch loads."""
+    """Decomposing and unflattening give what they give on the program saved, or on the one PyTorch loads.
+
+    What PyTorch cannot do with the program saved, it may do with the one loaded or not.
+    """
     for work in (_decompose, _unflatten):
         found = _attempt(work, trips, trips.ours_of_ours)
         expected = _attempt(work, trips, trips.program)
-        if found != expected:
+        if found != expected and not isinstance(expected, type):
             assert trips.case.unsaved is None and trips.case.unread is None, f"{found}\nis not\n{expected}"
             assert found == _attempt(work, trips, trips.pytorch_of_pytorch)
 
@@ -253,7 +257,7 @@ def _brackets(depth: int) -> str:
     return rf"\((?:[^()]|{_brackets(depth - 1)})*\)" if depth else r"\([^()]*\)"
 
 
-_STRIDES = re.compile("stride list" + _brackets(8))
+_STRIDES = re.compile("stride list" + _brackets(8) + r"| of \[[^]]*\]( coalesced)?")
 
 
 def devices_are_exchanged_as_pytorch_does(trips: Trips) -> None:
@@ -378,7 +382,7 @@ def _run(trips: Trips, program: ExportedProgram, sizes: dict[str, int]) -> Descr
     module = program.module()
     description: Description = {}
     # The module works on the tensors of the program itself; others still need them as they were.
-    before = {name: tensor.detach().clone() for name, tensor in _state(program).items()}
+    before = {name: _copy(tensor.detach()) for name, tensor in _state(program).items()}
     for turn in ("first", "second"):
         args, kwargs = trips.case.make_inputs(**sizes)
         torch.manual_seed(2)
@@ -387,9 +391,14 @@ def _run(trips: Trips, program: ExportedProgram, sizes: dict[str, int]) -> Descr
     description |= describe_value("state afterwards", _state(program))
     with torch.no_grad():
         for name, tensor in _state(program).items():
-            if not torch.equal(tensor, before[name]):
+            if describe_value("", tensor.detach()) != describe_value("", before[name]):
                 tensor.copy_(before[name])
     return description
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    # `clone` lacks some dtypes, `deepcopy` some layouts.
+    return copy.deepcopy(tensor) if tensor.layout is torch.strided else tensor.clone()
 
 
 def _state(program: ExportedProgram) -> dict[str, torch.Tensor]:

@@ -122,7 +122,8 @@ def _node(path: str, node: Node) -> Iterator[tuple[str, str]]:
     if node.op != "output":
         leaves, spec = pytree.tree_flatten(node.meta.get("val"))
         yield f"{path} value", _describe(leaves)
-        yield f"{path} value offsets", str([x.storage_offset() for x in leaves if isinstance(x, Tensor)])
+        strided = [leaf for leaf in leaves if isinstance(leaf, Tensor) and leaf.layout is torch.strided]
+        yield f"{path} value offsets", str([tensor.storage_offset() for tensor in strided])
         yield f"{path} value container", str(spec)
         yield f"{path} unbacked", _describe(node.meta.get("unbacked_bindings") or {})
 
@@ -136,6 +137,9 @@ def _weights(ep: ExportedProgram) -> Iterator[tuple[str, str]]:
     weights |= {f"constants {name}": value for name, value in ep.constants.items()}
     for name, value in weights.items():
         yield f"weights {name}", _describe_with_bits(value)
+    for name, value in list(weights.items()):
+        if isinstance(value, Tensor):
+            weights |= {f"{name}.{part}": tensor for part, tensor in _parts(value).items()}
     yield "weights order of state_dict", ", ".join(ep.state_dict)
     yield "weights in one storage", _groups(weights, lambda tensor: tensor.untyped_storage().data_ptr())
     yield "weights that are one object", _groups(weights, id)
@@ -145,7 +149,7 @@ def _groups(weights: dict[str, Any], key: Callable[[Tensor], int]) -> str:
     """The names of the tensors that have one key, for keys of several tensors."""
     groups: dict[int, list[str]] = {}
     for name, tensor in weights.items():
-        if isinstance(tensor, Tensor) and tensor.numel():
+        if isinstance(tensor, Tensor) and tensor.numel() and not _parts(tensor):
             groups.setdefault(key(tensor), []).append(name)
     return str(sorted(sorted(names) for names in groups.values() if len(names) > 1))
 
@@ -153,12 +157,38 @@ def _groups(weights: dict[str, Any], key: Callable[[Tensor], int]) -> str:
 def _describe_with_bits(value: Any) -> str:
     if not isinstance(value, Tensor) or isinstance(value, FakeTensor) or value.is_meta:
         return _describe(value)
+    if parts := _parts(value):
+        return (
+            f"{_describe(value)} of {_describe({n: _describe_with_bits(part) for n, part in parts.items()})}"
+        )
     # As bytes: NaN equals itself, and -0.0 is not 0.0.
-    plain = value.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
+    plain = value.detach().resolve_conj().resolve_neg()
+    if plain.element_size() == 1:  # torch cannot copy all of their dtypes
+        plain = plain.view(torch.uint8)
+    plain = plain.clone(memory_format=torch.contiguous_format)
     digest = hashlib.sha256(plain.reshape(-1).view(torch.uint8).numpy()).hexdigest()[:16]
-    return (
-        f"{_describe(value)} offset {value.storage_offset()} bits {digest} {plain.reshape(-1)[:4].tolist()}"
-    )
+    return f"{_describe(value)} offset {value.storage_offset()} bits {digest} {_first_elements(plain)}"
+
+
+def _first_elements(tensor: Tensor) -> list[Any]:
+    first = tensor.reshape(-1)[:4]
+    try:
+        return first.tolist()
+    except (RuntimeError, NotImplementedError):  # of a dtype without numbers, or without arithmetic
+        return first.view(torch.uint8).tolist()
+
+
+def _parts(tensor: Tensor) -> dict[str, Tensor]:
+    """The tensors that a sparse one is made of."""
+    if tensor.layout is torch.sparse_coo:
+        return {"indices": tensor._indices(), "values": tensor._values()}
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        indices = {"crow_indices": tensor.crow_indices(), "col_indices": tensor.col_indices()}
+        return {**indices, "values": tensor.values()}
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        indices = {"ccol_indices": tensor.ccol_indices(), "row_indices": tensor.row_indices()}
+        return {**indices, "values": tensor.values()}
+    return {}
 
 
 def _describe(value: Any) -> str:
@@ -175,6 +205,9 @@ def _describe_tensor(tensor: Tensor) -> str:
         stride = _describe(list(tensor.stride()))
     grad = " requires_grad" if tensor.requires_grad else ""
     grad += " conj" * tensor.is_conj() + " neg" * tensor.is_neg()
+    if parts := _parts(tensor):
+        grad += f" of {[f'{name} {part.dtype} {tuple(part.shape)}' for name, part in parts.items()]}"
+        grad += " coalesced" * (tensor.layout is torch.sparse_coo and tensor.is_coalesced())
     kind = f"{type(tensor).__name__} {tensor.dtype} {tensor.device} {tensor.layout}"
     return f"{kind} size {size} stride {stride}{grad}"
 

@@ -1,0 +1,62 @@
+"""Sparse tensors, taken apart and put together again; the parts share their memory with the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import methodcaller
+from typing import Any
+
+import torch
+
+_OF_ROWS = {
+    "crow_indices": methodcaller("crow_indices"),
+    "col_indices": methodcaller("col_indices"),
+    "values": methodcaller("values"),
+}
+_OF_COLUMNS = {
+    "ccol_indices": methodcaller("ccol_indices"),
+    "row_indices": methodcaller("row_indices"),
+    "values": methodcaller("values"),
+}
+_PARTS = {
+    # The methods without underscores refuse tensors that are not coalesced.
+    torch.sparse_coo: {"indices": methodcaller("_indices"), "values": methodcaller("_values")},
+    torch.sparse_csr: _OF_ROWS,
+    torch.sparse_csc: _OF_COLUMNS,
+    torch.sparse_bsr: _OF_ROWS,
+    torch.sparse_bsc: _OF_COLUMNS,
+}
+
+
+def parts_of(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The tensors of which a sparse one is made, by the names of `layouts.PARTS`; none of a strided one.
+
+    Example:
+        >>> parts_of(torch.eye(2).to_sparse())["indices"].tolist()
+        [[0, 1], [0, 1]]
+    """
+    with torch.no_grad():
+        return {name: get(tensor) for name, get in _PARTS.get(tensor.layout, {}).items()}
+
+
+def put_together(
+    layout: torch.layout, parts: Mapping[str, torch.Tensor], sizes: Sequence[Any], coalesced: bool
+) -> torch.Tensor:
+    """A sparse tensor of its parts.
+
+    Args:
+        layout: A sparse layout.
+        parts: By the names of `layouts.PARTS`.
+        sizes: Of the whole.
+        coalesced: Whether the indices of a `sparse_coo` tensor are sorted and unique.
+
+    Raises:
+        RuntimeError: Indices lie outside, are not sorted, or contradict the sizes. On the meta device there
+            are none that could.
+    """
+    *indices, values = (parts[name] for name in _PARTS[layout])
+    options: dict[str, Any] = {"check_invariants": not values.is_meta}
+    if layout is torch.sparse_coo:
+        return torch.sparse_coo_tensor(indices[0], values, list(sizes), is_coalesced=coalesced, **options)
+    compressed, plain = indices
+    return torch.sparse_compressed_tensor(compressed, plain, values, list(sizes), layout=layout, **options)

@@ -1,0 +1,105 @@
+"""Tensors of other kinds than strided ones of numbers: sparse layouts, dtypes without arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from .cases import Table, call
+
+TENSORS = Table()
+TENSORS_BEYOND = Table()
+
+
+def _coo(values: Tensor) -> Tensor:
+    """Sparse rows and dense columns, with one index twice."""
+    indices = torch.tensor([[0, 2, 0]])
+    return torch.sparse_coo_tensor(indices, values[:3], (4, *values.shape[1:]), check_invariants=True)
+
+
+@TENSORS.case(lambda: call(torch.eye(4).to_sparse(), torch.tensor([0, 3, 0]).to_sparse()))
+def sparse_coo_inputs_and_outputs(self: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+    return x * 2, y * 3, x.to_dense()
+
+
+def _coo_weights(m: nn.Module) -> None:
+    torch.manual_seed(0)
+    m.matrix = nn.Parameter(torch.randn(4, 4).to_sparse())
+    m.register_buffer("doubled", _coo(torch.randn(4, 4)))
+    m.register_buffer("scalar", torch.tensor(2.5).to_sparse())
+    m.register_buffer("empty", torch.zeros(4, 4, dtype=torch.int64).to_sparse())
+    m.register_buffer("same", m.doubled)
+    m.register_buffer("hidden", torch.eye(4).to_sparse(), persistent=False)
+    m.constant = torch.eye(4, dtype=torch.bool).to_sparse()
+
+
+@TENSORS_BEYOND.case(lambda: call(torch.ones(4, 4)), _coo_weights, unsaved="SparseTensorImpl")
+def sparse_coo_weights(self: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
+    dense = self.doubled.to_dense() + self.hidden.to_dense() + self.empty.to_dense()
+    return x + self.matrix.to_dense(), x + dense * self.scalar.to_dense(), self.constant.to_dense()
+
+
+_COMPRESSED: dict[str, Callable[[Tensor], Tensor]] = {
+    "csr": lambda dense: dense.to_sparse_csr(),
+    "csc": lambda dense: dense.to_sparse_csc(),
+    "bsr": lambda dense: dense.to_sparse_bsr((2, 1)),
+    "bsc": lambda dense: dense.to_sparse_bsc((1, 2)),
+}
+
+
+def _compressed_weights(to_sparse: Callable[[Tensor], Tensor], m: nn.Module) -> None:
+    torch.manual_seed(0)
+    m.matrix = nn.Parameter(to_sparse(torch.randn(4, 6)), requires_grad=False)
+    m.frozen = nn.Parameter(to_sparse(torch.eye(4)), requires_grad=False)
+    m.register_buffer("batches", to_sparse(torch.ones(2, 4, 4, dtype=torch.float64)))
+    m.register_buffer("same", m.frozen.detach())
+    m.register_buffer("hidden", to_sparse(torch.eye(4) * 3), persistent=False)
+
+
+def _compressed(self: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+    weights = self.matrix.to_dense(), self.frozen.to_dense(), self.hidden.to_dense()
+    return (*weights, x + self.batches.to_dense(), y * 2, y.to_dense())
+
+
+for _name, _to_sparse in _COMPRESSED.items():
+    TENSORS_BEYOND.case(
+        lambda to_sparse=_to_sparse: call(torch.ones(4, 4), to_sparse(torch.eye(4))),
+        partial(_compressed_weights, _to_sparse),
+        name=f"sparse_{_name}_weights_and_inputs",
+        unsaved=f"Sparse {_name.upper()} tensors do not have|Failed serializing node",
+    )(_compressed)
+
+
+def _bytes_as(dtype: torch.dtype) -> Tensor:
+    return torch.arange(3, 11, dtype=torch.uint8).view(dtype)
+
+
+def _named(names: Iterable[str]) -> list[torch.dtype]:
+    return [getattr(torch, name) for name in names]
+
+
+def _weights_of(dtypes: list[torch.dtype], m: nn.Module) -> None:
+    for number, dtype in enumerate(dtypes):
+        m.register_buffer(f"buffer_{number}", _bytes_as(dtype))
+    m.frozen = nn.Parameter(_bytes_as(dtypes[0]).view(2, -1).t(), requires_grad=False)
+
+
+def _views(self: nn.Module, *xs: Tensor) -> tuple[list[Tensor], ...]:
+    return [x.view(x.shape) for x in xs], [*self.buffers()], [self.frozen.view(torch.uint8)]
+
+
+_DTYPES = {
+    "float4_weights_and_inputs": ["float4_e2m1fn_x2"],
+    "bits_weights_and_inputs": ["bits1x8", "bits2x4", "bits4x2", "bits8", "bits16"],
+    "sub_byte_integer_weights_and_inputs": [f"{sign}int{bits}" for sign in ("", "u") for bits in range(1, 8)],
+}
+for _name, _names in _DTYPES.items():
+    TENSORS_BEYOND.case(
+        lambda names=_names: call(*map(_bytes_as, _named(names))),
+        partial(_weights_of, _named(_names)),
+        name=_name,
+        unsaved="torch.(float4|bits|int)",
+    )(_views)

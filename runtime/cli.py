@@ -245,10 +245,15 @@ def paths_command(
     cxxflags: Annotated[
         bool, typer.Option("--cxxflags", help="Print the options that a C++ compiler needs.")
     ] = False,
+    cmake: Annotated[
+        bool, typer.Option("--cmake", help="Print the folder of the CMake package, for -Dpt2wire_DIR.")
+    ] = False,
 ) -> int:
-    """Show where the C++ headers, the Thrift IDL, the schema and the templates lie."""
+    """Show where the C++ headers, the CMake package, the Thrift IDL, the schema and the templates lie."""
     paths = locating.paths()
-    if cxxflags:
+    if cmake:
+        _print(paths["cmake"])
+    elif cxxflags:
         _print(" ".join(f"-I{paths[name]}" for name in locating.INCLUDES))
     elif as_json:
         _print_json(paths)

@@ -21,6 +21,7 @@ def paths() -> dict[str, str]:
     found = {
         "include": runtime / "include",
         "generated include": generated / "include",
+        "cmake": runtime / "cmake",
         "thrift": generated / "schema.thrift",
         "schema": generated / "schema.yaml",
         "resolved schema": generated / "schema.json",

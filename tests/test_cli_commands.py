@@ -180,7 +180,8 @@ def test_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_paths_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["paths", "--json"]) == 0
     paths = json.loads(capsys.readouterr().out)
-    assert set(paths) == {"include", "generated include", "thrift", "schema", "resolved schema", "templates"}
+    includes, texts = {"include", "generated include", "cmake"}, {"thrift", "schema", "resolved schema"}
+    assert set(paths) == includes | texts | {"templates"}
     assert all(Path(path).exists() for path in paths.values())
     assert (Path(paths["generated include"]) / "pt2wire" / "schema.h").is_file()
     assert (Path(paths["include"]) / "pt2wire" / "archive.h").is_file()
@@ -192,6 +193,11 @@ def test_cxxflags_are_what_a_compiler_takes(tmp_path: Path, capsys: pytest.Captu
     source.write_text("#include <pt2wire/schema.h>\n#include <pt2wire/archive.h>\n")
     flags = shlex.split(capsys.readouterr().out)
     subprocess.run(["g++", "-std=c++17", "-fsyntax-only", *flags, str(source)], check=True)
+
+
+def test_the_folder_of_the_cmake_package_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["paths", "--cmake"]) == 0
+    assert (Path(capsys.readouterr().out.rstrip("\n")) / "pt2wireConfig.cmake").is_file()
 
 
 def test_schema_gets_its_arguments_untouched(

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import random
-import shutil
 import subprocess
 import sys
 import warnings
@@ -519,15 +518,3 @@ def test_the_example_says_what_is_wrong_with_a_path(what: str, tmp_path: Path) -
     assert done.returncode == 1
     assert done.stdout == b""
     assert done.stderr.startswith(f"{path}: ".encode())
-
-
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
-@pytest.mark.parametrize("zlib_option", ["ON", "OFF"])
-def test_the_example_builds_with_cmake(zlib_option: str, tmp_path: Path) -> None:
-    source = cpp.ROOT / "examples" / "cpp"
-    cpp.run(["cmake", "-S", source, "-B", tmp_path, f"-DPT2WIRE_WITH_ZLIB={zlib_option}"])
-    cpp.run(["cmake", "--build", tmp_path])
-    path = tmp_path / "model.pt2"
-    path.write_bytes(linear_archive())
-    done = subprocess.run([tmp_path / "inspect", path], capture_output=True, check=False)
-    assert (done.returncode == 0) == (zlib_option == "ON")

@@ -28,11 +28,11 @@ def _blocks() -> list[Block]:
 def test_every_block_of_the_page_runs_as_shown(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     output = ""
-    ran = {"python": 0, "cpp": 0, "sh": 0, "text": 0}
+    ran = {"python": 0, "cpp": 0, "cmake": 0, "sh": 0, "text": 0}
     for language, text in _blocks():
         ran[language] += 1
-        if language == "cpp":
-            name = re.match(r"// (\w+\.cpp)\n", text)
+        if language in ("cpp", "cmake"):
+            name = re.match(r"(?://|#) (\w+\.\w+)\n", text)
             assert name, text
             (tmp_path / name[1]).write_text(text)
         elif language == "text":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
+
+from .helpers.wheels import wheel
 
 ROOT = Path(__file__).resolve().parents[1]
 _FOLDERS = {"runtime": "pt2wire", "generated": "pt2wire/generated", "codegen": "pt2wire/codegen"}
@@ -46,23 +47,6 @@ def test_a_half_made_environment_is_completed(tmp_path: Path) -> None:
 
 
 def test_the_wheel_holds_every_file_of_the_three_folders(tmp_path: Path) -> None:
-    # A copy, because setuptools builds beside the sources.
-    source = tmp_path / "source"
-    source.mkdir()
-    listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    for name in listed.stdout.splitlines():
-        if (ROOT / name).is_file():
-            target = source / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes((ROOT / name).read_bytes())
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(tmp_path), str(source)], check=True, capture_output=True)
-    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
-        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    with zipfile.ZipFile(wheel(tmp_path)) as file:
+        names = {name for name in file.namelist() if ".dist-info/" not in name}
     assert names == _expected()

@@ -19,6 +19,8 @@ from torch.export import ExportedProgram
 from .cases import Table
 from .examples import EXAMPLES
 from .families import FAMILIES
+from .families_more import MORE_FAMILIES
+from .libraries import LIBRARIES
 from .models import BEYOND, GROUPS
 from .oracles import LOSSES, Trips, trips_of, unexplained
 
@@ -28,9 +30,13 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/coverage.md"
 SECTIONS: dict[str, Table] = {
     **GROUPS,
     "Where PyTorch gives up": BEYOND,
-    "Models of transformers and other libraries": FAMILIES,
+    "Models of transformers": FAMILIES,
+    "Further models of transformers": MORE_FAMILIES,
+    "Models of diffusers and PyTorch Geometric": LIBRARIES,
     "Examples of torch.export": EXAMPLES,
 }
+#: Tables whose programs take long.
+WIDE = (MORE_FAMILIES, LIBRARIES, EXAMPLES)
 
 
 class Row(NamedTuple):
@@ -45,6 +51,7 @@ class Row(NamedTuple):
     equal: str
     pytorch_reads_ours: str
     reads_pytorchs: str
+    needs_allow_pickle: str
 
     def __str__(self) -> str:
         return f"| {' | '.join(self)} |"
@@ -52,7 +59,7 @@ class Row(NamedTuple):
 
 _COLUMNS = (
     *("program", "PyTorch saves", "loads", "equal", "pt2wire saves", "loads", "equal"),
-    *("PyTorch reads pt2wire's", "pt2wire reads PyTorch's"),
+    *("PyTorch reads pt2wire's", "pt2wire reads PyTorch's", "needs `allow_pickle`"),
 )
 _HEADER = f"| {' | '.join(_COLUMNS)} |\n|{' --- |' * len(_COLUMNS)}\n"
 
@@ -66,9 +73,10 @@ else.
 `yes` under *equal* means that nothing differs: graph, names, arguments by type, metadata, symbols with
 their assumptions, signature, ranges, guards, module call graph, tree specs, notes, weights bit for bit with
 strides and sharing, and outputs and side effects of two calls in a row. `outputs` means that those of the
-calls are the same, and something else is not. `-` means that there was nothing to try. The last two columns
-say how well each reads the other's files. Files are loaded with no option: nothing is unpickled. What
-neither of the two formats keeps is left out of the comparison:
+calls are the same, and something else is not. `-` means that there was nothing to try. Two columns say how
+well each reads the other's files. Files are loaded with no option, and so nothing is unpickled; the last
+column says whose files give more with `allow_pickle=True`. What neither of the two formats keeps is left
+out of the comparison:
 
 {losses}
 """
@@ -91,6 +99,7 @@ def measure(name: str) -> Row:
                 *_outcome(trips, saves, lambda: trips.ours_of_ours),
                 _reads(trips, saves, lambda: trips.pytorch_of_ours),
                 _reads(trips, pytorch_saves, lambda: trips.ours_of_pytorch),
+                _needs_allow_pickle(trips, pytorch_saves, saves),
             )
         finally:
             logging.disable(logging.NOTSET)
@@ -108,6 +117,20 @@ def _outcome(trips: Trips, saved: bool, load: Callable[[], ExportedProgram]) -> 
 def _reads(trips: Trips, saved: bool, load: Callable[[], ExportedProgram]) -> str:
     loads, equal = _outcome(trips, saved, load)
     return equal if loads == "yes" else loads
+
+
+def _needs_allow_pickle(trips: Trips, pytorch_saves: bool, saves: bool) -> str:
+    """Whose files give more with `allow_pickle=True`."""
+
+    def gains(saved: bool, usual: str, trusted: str) -> bool:
+        _, equal = _outcome(trips, saved, lambda: getattr(trips, usual))
+        return equal != "yes" and _outcome(trips, saved, lambda: getattr(trips, trusted))[1] != equal
+
+    writers = {
+        "PyTorch's": gains(pytorch_saves, "ours_of_pytorch", "trusting_pytorchs"),
+        "pt2wire's": gains(saves, "ours_of_ours", "trusting_ours"),
+    }
+    return ", ".join(writer for writer, gained in writers.items() if gained) or "no"
 
 
 def _equal(trips: Trips, program: ExportedProgram) -> str:
@@ -160,7 +183,7 @@ def _summary(rows: list[Row]) -> str:
 def rows_on_page() -> dict[str, Row]:
     """The rows that the page has now."""
     rows = re.findall(r"^\| (.+? \| (?:yes|no) \| .+) \|$", PAGE.read_text(), re.MULTILINE)
-    found = [Row(*row.split(" | ")) for row in rows]
+    found = [Row(*cells) for row in rows if len(cells := row.split(" | ")) == len(Row._fields)]
     return {row.feature.replace(" ", "_"): row for row in found}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ register_dynamic_cache_export_support()
 
 FAMILIES = Table()
 
-_SMALL = {
+SMALL = {
     "vocab_size": 50,
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -26,7 +27,7 @@ _SMALL = {
     "intermediate_size": 32,
     "max_position_embeddings": 32,
 }
-_SMALL_SEQ2SEQ = {
+SMALL_SEQ2SEQ = {
     "vocab_size": 50,
     "d_model": 16,
     "encoder_layers": 1,
@@ -36,15 +37,16 @@ _SMALL_SEQ2SEQ = {
     "encoder_ffn_dim": 32,
     "decoder_ffn_dim": 32,
 }
-_TOKENS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
+TOKENS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
 _BIGGER = ({"batch": 3, "length": 9},)
 
 
-def _tokens(batch: int, length: int) -> Tensor:
+def random_tokens(batch: int, length: int) -> Tensor:
     return torch.randint(4, 50, (batch, length))
 
 
-def _family(
+def add_family(
+    table: Table,
     name: str,
     model: str,
     config: str,
@@ -55,9 +57,13 @@ def _family(
     sizes: tuple[dict[str, int], ...] = (),
     part: Callable[[Any], nn.Module] = lambda model: model,
     experts: str | None = None,
+    both: bool = True,
     **options: Any,
 ) -> None:
-    """Adds a family, static, and dynamic if `shapes` are given."""
+    """Adds a model of transformers by the names of its classes: dynamic if `shapes` are given, and static.
+
+    Without `both`, static only if there are no `shapes`.
+    """
 
     def build() -> nn.Module:
         made = getattr(transformers, config)(**settings)
@@ -65,21 +71,24 @@ def _family(
             made._experts_implementation = experts
         return part(getattr(transformers, model)(made))
 
-    FAMILIES.add(Case(f"{name}_static", build, inputs, **options))
+    if both or shapes is None:
+        table.add(Case(f"{name}_static", build, inputs, **options))
     if shapes is not None:
-        FAMILIES.add(Case(f"{name}_dynamic", build, inputs, shapes=shapes, sizes=sizes, **options))
+        table.add(Case(f"{name}_dynamic", build, inputs, shapes=shapes, sizes=sizes, **options))
 
+
+_family = partial(add_family, FAMILIES)
 
 # Encoders.
 _family(
     "bert",
     "BertForMaskedLM",
     "BertConfig",
-    _SMALL,
+    SMALL,
     lambda batch=2, length=7: call(
-        input_ids=_tokens(batch, length), attention_mask=torch.ones(batch, length, dtype=torch.long)
+        input_ids=random_tokens(batch, length), attention_mask=torch.ones(batch, length, dtype=torch.long)
     ),
-    {"input_ids": _TOKENS, "attention_mask": _TOKENS},
+    {"input_ids": TOKENS, "attention_mask": TOKENS},
     sizes=_BIGGER,
 )
 
@@ -89,8 +98,8 @@ _family(
     "GPT2LMHeadModel",
     "GPT2Config",
     {"vocab_size": 50, "n_positions": 32, "n_embd": 16, "n_layer": 2, "n_head": 2},
-    lambda batch=2, length=7: call(input_ids=_tokens(batch, length), use_cache=False),
-    {"input_ids": _TOKENS, "use_cache": None},
+    lambda batch=2, length=7: call(input_ids=random_tokens(batch, length), use_cache=False),
+    {"input_ids": TOKENS, "use_cache": None},
     sizes=_BIGGER,
 )
 
@@ -101,15 +110,15 @@ def _cached_call(heads: int) -> Callable[..., Inputs]:
         for layer in range(2):
             cache.update(randn(batch, heads, past, 8), randn(batch, heads, past, 8), layer)
         mask = torch.ones(batch, length + past, dtype=torch.long)
-        return call(input_ids=_tokens(batch, length), attention_mask=mask, cache=cache, use_cache=True)
+        return call(input_ids=random_tokens(batch, length), attention_mask=mask, cache=cache, use_cache=True)
 
     return inputs
 
 
 _CACHE = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}
 _CACHED = {
-    "input_ids": _TOKENS,
-    "attention_mask": _TOKENS,
+    "input_ids": TOKENS,
+    "attention_mask": TOKENS,
     "use_cache": None,
     "cache": [[_CACHE, _CACHE], [_CACHE, _CACHE]],
 }
@@ -117,7 +126,7 @@ _family(
     "llama_with_cache",
     "LlamaForCausalLM",
     "LlamaConfig",
-    {**_SMALL, "num_key_value_heads": 1},
+    {**SMALL, "num_key_value_heads": 1},
     _cached_call(heads=1),
     _CACHED,
     sizes=({"batch": 3, "length": 5, "past": 6},),
@@ -135,10 +144,14 @@ _family(
 
 # Encoder-decoders.
 def _seq2seq_call(batch: int = 2, length: int = 7, target: int = 5) -> Inputs:
-    return call(input_ids=_tokens(batch, length), decoder_input_ids=_tokens(batch, target), use_cache=False)
+    return call(
+        input_ids=random_tokens(batch, length),
+        decoder_input_ids=random_tokens(batch, target),
+        use_cache=False,
+    )
 
 
-_SEQ2SEQ = {"input_ids": _TOKENS, "decoder_input_ids": _TOKENS, "use_cache": None}
+_SEQ2SEQ = {"input_ids": TOKENS, "decoder_input_ids": TOKENS, "use_cache": None}
 _family(
     "t5",
     "T5ForConditionalGeneration",
@@ -160,7 +173,7 @@ _family(
     "bart",
     "BartModel",
     "BartConfig",
-    {**_SMALL_SEQ2SEQ, "max_position_embeddings": 32},
+    {**SMALL_SEQ2SEQ, "max_position_embeddings": 32},
     _seq2seq_call,
     _SEQ2SEQ,
     sizes=({"batch": 3, "length": 9, "target": 4},),
@@ -211,7 +224,7 @@ _family(
     "WhisperModel",
     "WhisperConfig",
     {
-        **_SMALL_SEQ2SEQ,
+        **SMALL_SEQ2SEQ,
         "num_mel_bins": 8,
         "max_source_positions": 10,
         "max_target_positions": 12,
@@ -231,9 +244,9 @@ _family(
     "mixtral",
     "MixtralForCausalLM",
     "MixtralConfig",
-    {**_SMALL, "num_key_value_heads": 1, "num_local_experts": 4, "num_experts_per_tok": 2},
-    lambda batch=2, length=7: call(input_ids=_tokens(batch, length), use_cache=False),
-    {"input_ids": _TOKENS, "use_cache": None},
+    {**SMALL, "num_key_value_heads": 1, "num_local_experts": 4, "num_experts_per_tok": 2},
+    lambda batch=2, length=7: call(input_ids=random_tokens(batch, length), use_cache=False),
+    {"input_ids": TOKENS, "use_cache": None},
     sizes=_BIGGER,
     experts="batched_mm",
 )
@@ -242,15 +255,15 @@ _family(
     "Qwen3MoeForCausalLM",
     "Qwen3MoeConfig",
     {
-        **_SMALL,
+        **SMALL,
         "num_key_value_heads": 1,
         "head_dim": 8,
         "moe_intermediate_size": 8,
         "num_experts": 4,
         "num_experts_per_tok": 2,
     },
-    lambda batch=2, length=7: call(input_ids=_tokens(batch, length), use_cache=False),
-    {"input_ids": _TOKENS, "use_cache": None},
+    lambda batch=2, length=7: call(input_ids=random_tokens(batch, length), use_cache=False),
+    {"input_ids": TOKENS, "use_cache": None},
     sizes=_BIGGER,
     experts="grouped_mm",
 )
@@ -260,9 +273,9 @@ _family(
     "bert_core_aten",
     "BertModel",
     "BertConfig",
-    _SMALL,
-    lambda batch=2, length=7: call(input_ids=_tokens(batch, length)),
-    {"input_ids": _TOKENS},
+    SMALL,
+    lambda batch=2, length=7: call(input_ids=random_tokens(batch, length)),
+    {"input_ids": TOKENS},
     sizes=_BIGGER,
     after=lambda ep: ep.run_decompositions(),
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import importlib
 import io
 import json
 import logging
@@ -132,6 +133,14 @@ class Trips:
     def ours_of_ours(self) -> ExportedProgram:
         return load(self.our_file)
 
+    @cached_property
+    def trusting_pytorchs(self) -> ExportedProgram:
+        return load(self.pytorch_file, allow_pickle=True)
+
+    @cached_property
+    def trusting_ours(self) -> ExportedProgram:
+        return load(self.our_file, allow_pickle=True)
+
     @property
     def loaded(self) -> dict[str, ExportedProgram]:
         """Every loaded program in which pt2wire had a part."""
@@ -150,9 +159,9 @@ def save(ep: ExportedProgram) -> bytes:
     return buffer.getvalue()
 
 
-def load(data: bytes) -> ExportedProgram:
+def load(data: bytes, *, allow_pickle: bool = False) -> ExportedProgram:
     """The program that pt2wire reads."""
-    return pt2wire.load(io.BytesIO(data))
+    return pt2wire.load(io.BytesIO(data), allow_pickle=allow_pickle)
 
 
 def pytorch_load(data: bytes) -> ExportedProgram:
@@ -313,19 +322,25 @@ PROMISES: tuple[Promise, ...] = (
 )
 
 
+#: Modules with tables of models. Imported when wanted: hand-made models need not wait for transformers.
+_TABLES = (
+    ("models", "MODELS"),
+    ("models", "BEYOND"),
+    ("examples", "EXAMPLES"),
+    ("families", "FAMILIES"),
+    ("families_more", "MORE_FAMILIES"),
+    ("libraries", "LIBRARIES"),
+)
+
+
 @lru_cache(maxsize=8)  # tests of one model run in a row
 def trips_of(case_name: str) -> Trips:
     """The trips of a model, exported once a session."""
-    # Imported here: a test of the hand-made models need not wait for transformers.
-    from .examples import EXAMPLES
-    from .models import BEYOND, MODELS
-
-    for table in (MODELS, BEYOND, EXAMPLES):
-        if case_name in table:
-            return Trips(table[case_name])
-    from .families import FAMILIES
-
-    return Trips(FAMILIES[case_name])
+    for module, table in _TABLES:
+        cases = getattr(importlib.import_module(f".{module}", __package__), table)
+        if case_name in cases:
+            return Trips(cases[case_name])
+    raise KeyError(case_name)
 
 
 def grouped(names: Iterable[str]) -> list[Any]:

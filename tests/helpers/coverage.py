@@ -154,7 +154,8 @@ def _yes(works: bool) -> str:
 def page(rows: dict[str, Row]) -> str:
     """The whole page, from the rows of all programs by name."""
     losses = "\n".join(f"* {loss.reason};" for loss in LOSSES)
-    parts = [_TOP.format(losses=losses[:-1] + "."), _summary(list(rows.values()))]
+    shown = [rows[name] for table in SECTIONS.values() for name in table]
+    parts = [_TOP.format(losses=losses[:-1] + "."), _summary(shown)]
     for heading, table in SECTIONS.items():
         lines = "\n".join(str(rows[name]) for name in table)
         parts.append(f"## {heading}\n\n{_HEADER}{lines}\n")

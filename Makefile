@@ -14,7 +14,7 @@ MINUTES ?= 10
 # Random tests take a fixed seed, so that a run can be repeated; another one: make test SEED=1
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist=loadgroup --hypothesis-seed=$(SEED)
 
-.PHONY: demo test test-all generate check lint bench bench-smoke fuzz system clean
+.PHONY: demo test test-all generate check lint bench bench-cpp bench-smoke fuzz system clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -48,6 +48,10 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
+
+# The C++ header beside Apache's generated code and nlohmann-json; takes minutes to compile.
+bench-cpp: system $(READY)
+	$(BIN)/python benchmarks/cpp/run.py
 
 # Whether the benchmarks run at all; its figures mean nothing.
 bench-smoke: $(READY)

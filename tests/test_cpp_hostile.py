@@ -32,6 +32,7 @@ from .helpers.compact import (
     varint,
 )
 from .helpers.cpp_trees import trees
+from .test_thrift_codec_faults import MUSEUM as PYTHON_MUSEUM
 
 _LONGEST = 2**32 - 1
 
@@ -400,6 +401,36 @@ def test_every_exhibit_is_refused_with_its_message() -> None:
         if outcome.ok or not re.search(exhibit.message, outcome.text.decode())
     }
     assert not wrong
+
+
+#: A legal document: the header's budget is what stops it. Python takes memory in proportion to its bytes.
+_LEGAL = {"flood_of_tiny_unions"}
+
+
+def test_python_refuses_each_exhibit_too() -> None:
+    read = set()
+    for exhibit in MUSEUM:
+        try:
+            thrift_codec.decode(getattr(types, exhibit.type), exhibit.data, unknown=[])
+        except CodecError:
+            continue
+        read.add(exhibit.name)
+    assert read == _LEGAL
+
+
+#: Of Python's exhibits, what the header takes: unknown fields are skipped, unknown members and values shown.
+_TAKEN = {
+    "an unknown field",
+    "an own field of a later revision",
+    "an unknown member",
+    "an unknown value of an enum",
+}
+
+
+def test_exhibits_of_python_are_refused_too() -> None:
+    cases = [(cls.__name__, data) for cls, data, _ in PYTHON_MUSEUM.values()]
+    outcomes = cpp.answers(cpp.dumper("clang++"), cases)
+    assert {name for name, outcome in zip(PYTHON_MUSEUM, outcomes, strict=True) if outcome.ok} == _TAKEN
 
 
 def test_every_truncation_of_a_program_is_refused() -> None:

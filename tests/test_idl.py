@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -19,9 +16,8 @@ from pt2wire.codegen.model import Field, Kind, ListType, NamedType, Position, Sc
 from pt2wire.codegen.order import by_value_cycles, by_value_order
 from pt2wire.codegen.resolve import load_schema
 
+from .helpers.idl import generated, python_module
 from .helpers.schemas import SCHEMA, indented, spelled
-
-needs_compiler = pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
 
 
 @pytest.fixture(scope="module")
@@ -36,44 +32,23 @@ def idl(schema: Schema, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def compile_idl(path: Path, language: str) -> Path:
-    """Generates code beside the IDL, in the folder returned; fails on anything the compiler says."""
-    out = path.parent / f"{path.stem}-{language}"
-    out.mkdir(exist_ok=True)
-    command = ["thrift", "-strict", "--gen", language, "-out", str(out), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    return out
-
-
-@needs_compiler
 @pytest.mark.parametrize("language", ["cpp", "py", "java", "go", "rs", "js", "netstd", "json"])
 def test_the_idl_compiles_for(idl: Path, language: str) -> None:
-    files = [path for path in compile_idl(idl, language).rglob("*") if path.is_file()]
+    files = [path for path in generated(language, idl, idl.parent).rglob("*") if path.is_file()]
     assert any("ExportedProgram" in path.read_text() for path in files)
 
 
-@needs_compiler
 def test_the_generated_cpp_compiles(idl: Path) -> None:
-    source = compile_idl(idl, "cpp") / "schema_types.cpp"
+    source = generated("cpp", idl, idl.parent) / "schema_types.cpp"
     command = ["g++", "-std=c++17", "-O0", "-c", "-o", str(idl.parent / "schema_types.o"), str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
-def ttypes(idl: Path) -> Iterator[ModuleType]:
+def ttypes() -> ModuleType:
     """The module that Apache's compiler generates for Python."""
-    if shutil.which("thrift") is None:
-        pytest.skip("needs Apache's thrift compiler")
-    folder = str(compile_idl(idl, "py"))
-    sys.path.insert(0, folder)
-    try:
-        yield importlib.import_module("pt2wire_idl.ttypes")
-    finally:
-        sys.path.remove(folder)
-        for name in [name for name in sys.modules if name.split(".")[0] == "pt2wire_idl"]:
-            del sys.modules[name]
+    return python_module()
 
 
 def test_the_generated_python_has_every_id_name_and_default(ttypes: ModuleType, schema: Schema) -> None:
@@ -101,9 +76,8 @@ def test_the_generated_python_has_the_constants(ttypes: ModuleType, schema: Sche
     assert (schema.revision, schema.treespec_version) == (constants.REVISION, constants.TREESPEC_VERSION)
 
 
-@needs_compiler
 def test_docs_arrive_as_doc_comments(idl: Path, schema: Schema) -> None:
-    plain = json.loads((compile_idl(idl, "json") / "schema.json").read_text())
+    plain = json.loads((generated("json", idl, idl.parent) / "schema.json").read_text())
     docs = {}
     for item in (*plain["structs"], *plain["enums"]):
         docs[item["name"]] = item["doc"]
@@ -115,7 +89,6 @@ def test_docs_arrive_as_doc_comments(idl: Path, schema: Schema) -> None:
             assert " ".join(docs[name].split()) == item.doc, name
 
 
-@needs_compiler
 def test_the_audit_finds_no_change_against_itself_and_one_against_a_changed_id(
     idl: Path, tmp_path: Path
 ) -> None:
@@ -128,7 +101,6 @@ def test_the_audit_finds_no_change_against_itself_and_one_against_a_changed_id(
     assert audit(changed).returncode != 0
 
 
-@needs_compiler
 def test_every_kind_of_default_compiles(tmp_path: Path) -> None:
     types = """\
 E:
@@ -156,8 +128,8 @@ A:
     (tmp_path / "sample.yaml").write_text(indented(types))
     sample = load_schema(tmp_path / "sample.yaml")
     (tmp_path / "sample.thrift").write_text(thrift.outputs(sample)["schema.thrift"])
-    compile_idl(tmp_path / "sample.thrift", "cpp")
-    plain = json.loads((compile_idl(tmp_path / "sample.thrift", "json") / "sample.json").read_text())
+    generated("cpp", tmp_path / "sample.thrift", tmp_path)
+    plain = json.loads((generated("json", tmp_path / "sample.thrift", tmp_path) / "sample.json").read_text())
     (struct,) = plain["structs"]
     defaults = {field["name"]: field.get("default") for field in struct["fields"]}
     assert defaults == {
@@ -173,7 +145,6 @@ A:
     }
 
 
-@needs_compiler
 def test_the_table_of_words_is_what_the_compiler_refuses(tmp_path: Path) -> None:
     def refused(word: str) -> bool:
         path = tmp_path / "word.thrift"

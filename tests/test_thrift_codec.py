@@ -5,19 +5,14 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import shutil
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pt2wire.codegen import thrift as thrift_target
-from pt2wire.codegen.resolve import load_schema
 from pt2wire.generated import (
     Argument,
     CodecError,
@@ -41,7 +36,7 @@ from pt2wire.generated import (
 from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.transport.TTransport import TMemoryBuffer
 
-from .helpers.schemas import SCHEMA
+from .helpers.idl import python_module
 from .helpers.strategies import COMPOSITES, trees
 
 PROPERTY = settings(max_examples=25, deadline=None)
@@ -86,21 +81,9 @@ def test_thrift_and_json_hold_the_same(cls: type[Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def apache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+def apache() -> ModuleType:
     """The types that Apache's compiler makes of our IDL."""
-    if shutil.which("thrift") is None:
-        pytest.skip("needs Apache's thrift compiler")
-    folder = tmp_path_factory.mktemp("apache")
-    idl = folder / "schema.thrift"
-    idl.write_text(thrift_target.outputs(load_schema(SCHEMA))["schema.thrift"])
-    subprocess.run(["thrift", "--gen", "py", "-out", str(folder), str(idl)], check=True)
-    sys.path.insert(0, str(folder))
-    try:
-        yield importlib.import_module("pt2wire_idl.ttypes")
-    finally:
-        sys.path.remove(str(folder))
-        for name in [name for name in sys.modules if name.split(".")[0] == "pt2wire_idl"]:
-            del sys.modules[name]
+    return python_module()
 
 
 @each_type

@@ -10,6 +10,8 @@ std::size_t decode_view(const std::string& compact);
 std::size_t decode_owned(const std::string& compact);
 std::size_t decode_adapter(const std::string& compact);
 std::size_t decode_apache(const std::string& compact);
+std::size_t decode_json_view(const std::string& json);
+std::size_t decode_json_owned(const std::string& json);
 std::size_t decode_nlohmann(const std::string& json);
 std::size_t encode_view(const std::string& compact);
 std::size_t encode_owned(const std::string& compact);

@@ -33,7 +33,9 @@ std::shared_ptr<TMemoryBuffer> buffer_of(const std::string& bytes) {
 
 template <class T, class P>
 T read(const std::shared_ptr<TMemoryBuffer>& buffer, P& protocol) {
-  auto tree = read_thrift<T>(protocol);
+  ThriftOptions options;
+  options.drop_unknown = true;
+  auto tree = read_thrift<T>(protocol, options);
   if (buffer->available_read() != 0) throw std::runtime_error("bytes follow the end of the struct");
   return tree;
 }
@@ -75,6 +77,7 @@ std::string done(const std::string& what, const std::string& bytes) {
     TCompactProtocol protocol(std::make_shared<TBufferedTransport>(buffer));
     ThriftOptions options;
     options.stream_memory = std::size_t{16} << 20;
+    options.drop_unknown = true;
     return encode_compact(read_thrift<Tree>(static_cast<TProtocol&>(protocol), options));
   }
   const auto borrowed = Bytes::borrow(bytes.data(), bytes.size());

@@ -189,13 +189,13 @@ def dump(value: Any, type_: TypeRef, optional: bool = False) -> str:
         case PrimitiveType(Primitive.DOUBLE):
             return struct.pack(">d", value).hex()
         case PrimitiveType():
-            return _quoted(value)
+            return _quoted(value if isinstance(value, bytes) else value.encode())
         case ListType(item):
             return "[" + "".join(f"{dump(element, item)}," for element in value) + "]"
         case MapType(item):
             return (
                 "{"
-                + "".join(f"{_quoted(key)}:{dump(element, item)}," for key, element in value.items())
+                + "".join(f"{_quoted(key.encode())}:{dump(element, item)}," for key, element in value.items())
                 + "}"
             )
         case NamedType(name, Kind.ENUM):
@@ -211,11 +211,9 @@ def dump(value: Any, type_: TypeRef, optional: bool = False) -> str:
             return f"{name}{{{''.join(fields)}}}"
 
 
-def _quoted(text: str) -> str:
+def _quoted(text: bytes) -> str:
     return (
-        '"'
-        + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\x{b:02x}" for b in text.encode())
-        + '"'
+        '"' + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\x{b:02x}" for b in text) + '"'
     )
 
 

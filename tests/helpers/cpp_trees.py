@@ -87,12 +87,22 @@ def _values(type_: TypeRef) -> Iterator[Any]:
             yield _value(type_, full=True)
         case ListType(PrimitiveType(primitive)):
             yield _EDGES[primitive]
+            yield _short_edges(primitive)
             yield from ([_EDGES[primitive][1]] * length for length in _LENGTHS)
         case ListType(item):
-            yield from ([_value(item, full=True)] * length for length in _LENGTHS)
+            if isinstance(item, ListType):
+                yield from ([value] for value in _values(item))
+            yield from ([_value(item, full=length < 14)] * length for length in _LENGTHS)
         case MapType(item):
-            yield from ({f"key {i}": _value(item, full=True) for i in range(length)} for length in _LENGTHS)
+            if isinstance(item, PrimitiveType):
+                yield {f"edge {i}": value for i, value in enumerate(_short_edges(item.primitive))}
+            for length in _LENGTHS:
+                yield {f"key {i}": _value(item, full=length < 14) for i in range(length)}
             yield {"z": _value(item, full=False), "": _value(item, full=False), "ß": _value(item, full=True)}
+
+
+def _short_edges(primitive: Primitive) -> list[Any]:
+    return [value for value in _EDGES[primitive] if not isinstance(value, str) or len(value) < 1000]
 
 
 def _value(type_: TypeRef, full: bool) -> Any:

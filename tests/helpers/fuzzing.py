@@ -4,7 +4,7 @@
 
 runs each target so long, and keeps what it learns in build/fuzz/TARGET for the next time. An input that ends
 a target is printed. Once its fault is mended it goes to tests/data/fuzz/TARGET.jsonl, a line each:
-`{"proves": ..., "input": "hex"}`. Those of `compact` name the type instead of starting
+`{"proves": ..., "input": "hex"}`. Those of `compact` and `json` name the type instead of starting
 with its number: `{"proves": ..., "type": "Node", "input": "hex"}`.
 """
 
@@ -18,10 +18,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from pt2wire.codegen.model import Kind
+from pt2wire.generated import thrift_codec, types
 
 from . import archives, cpp, vectors
 
@@ -35,8 +37,9 @@ _LONGEST = 1 << 16
 
 
 class Target(NamedTuple):
-    """A fuzzer: the flags that its source needs, and the inputs that it starts from."""
+    """A fuzzer: its source, the flags that this needs, and the inputs that it starts from."""
 
+    source: str
     flags: tuple[str, ...]
     seeds: Callable[[], Iterable[bytes]]
 
@@ -51,13 +54,18 @@ class Run(NamedTuple):
 
 
 def typed(type_: str, data: bytes) -> bytes:
-    """An input of `compact`: the type's number in the file of types goes before the bytes."""
+    """An input of `compact` or `json`: the type's number in the file of types goes before the bytes."""
     names = [t.name for t in cpp.schema().ordered if t.kind is not Kind.ENUM]
     return bytes([names.index(type_)]) + data
 
 
 def _compact_seeds() -> Iterable[bytes]:
     return [typed(row.type, row.compact) for row in (*vectors.vectors(), *vectors.newer())]
+
+
+def _json_seeds() -> Iterable[bytes]:
+    rows = (*vectors.vectors(), *vectors.newer())
+    return [typed(row.type, json.dumps(row.json, ensure_ascii=False).encode()) for row in rows]
 
 
 def _archive_seeds() -> Iterable[bytes]:
@@ -73,21 +81,36 @@ def _weights_seeds() -> Iterable[bytes]:
     configs = [row.compact for row in vectors.vectors() if row.type == "PayloadConfig"]
     for folder in ("weights", "constants"):
         configs.append(archives.record(archives.linear_archive(), f"thrift/model_{folder}.compact"))
+    configs += [_large_config(shape) for shape in ((2**31, 2**31), (2**62, 1), (1, 2**62), (3, 2**61))]
     yield from (size.to_bytes(2, "little") + config for config in configs for size in (0, 48, 4096))
 
 
+def _large_config(shape: tuple[int, ...]) -> bytes:
+    """A weight without bytes, whose sizes and strides are near the end of 64 bits."""
+    sizes = [types.SymInt.create(as_int=size) for size in shape]
+    config = thrift_codec.decode(
+        types.PayloadConfig, archives.record(archives.linear_archive(), "thrift/model_weights.compact")
+    )
+    name, payload = next(iter(config.config.items()))
+    assert payload.tensor_meta is not None
+    tensor = replace(payload.tensor_meta, sizes=sizes, strides=sizes[::-1])
+    return thrift_codec.encode(types.PayloadConfig({name: replace(payload, absent=True, tensor_meta=tensor)}))
+
+
 TARGETS = {
-    "compact": Target((), _compact_seeds),
-    "archive": Target(cpp.ZLIB, _archive_seeds),
-    "weights": Target((), _weights_seeds),
+    "compact": Target("documents", (), _compact_seeds),
+    "json": Target("documents", ("-DFUZZ_JSON=1",), _json_seeds),
+    "archive": Target("archive", cpp.ZLIB, _archive_seeds),
+    "weights": Target("weights", (), _weights_seeds),
 }
 
 
 def build(name: str, includes: Sequence[Path] = cpp.INCLUDES) -> Path:
     """The fuzzer of a target, with the headers of these folders. It needs clang++ and its runtime library."""
-    types_flag = (cpp.types_file(),) if name == "compact" else ()
-    flags = (*_FLAGS, *types_flag, *TARGETS[name].flags)
-    return cpp.build(SOURCES / f"{name}.cpp", *flags, compiler="clang++", includes=includes)
+    source, flags, _ = TARGETS[name]
+    return cpp.build(
+        SOURCES / f"{source}.cpp", *_FLAGS, *flags, cpp.types_file(), compiler="clang++", includes=includes
+    )
 
 
 def findings(name: str) -> dict[str, bytes]:

@@ -4,8 +4,9 @@
 
 writes them anew, as the schema and the Python codecs have them; a test tells when that is due. Each type has
 a file TYPE.jsonl, a line a tree: `{"json": ..., "compact": "hex"}`. newer.jsonl has documents of a newer
-writer, each with what is left once the unknown fields have been dropped; where a union's member is unknown
-nothing is, and a reader must refuse the document or show that it does not know the member.
+writer, with `what` is new and what is left (`kept`) once unknown fields have been dropped; where a union's
+member or an enum's value is unknown nothing is, and a reader must refuse the document or keep what it does
+not know, never lose it. known_gaps.yaml lists what other readers do instead.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import yaml
 from pt2wire.codegen.model import Kind
 from pt2wire.generated import json_codec, thrift_codec, types
 
+from . import compact
 from .cpp import ROOT, schema
 from .cpp_trees import trees
 
@@ -39,10 +42,20 @@ class Vector(NamedTuple):
     compact: bytes
 
 
+class Gap(NamedTuple):
+    """What a reader does with vectors of some kind instead of writing them again as they were."""
+
+    reader: str
+    vectors: str
+    outcome: str
+    reason: str
+
+
 class Newer(NamedTuple):
-    """A document with additions that this schema does not know, and both encodings of what is known of it."""
+    """A document with an addition that this schema does not know, and what is left without it."""
 
     type: str
+    what: str
     json: Any
     compact: bytes
     kept: Vector | None
@@ -57,9 +70,10 @@ def files() -> dict[str, str]:
             row = {"json": json.loads(json_codec.encode(tree)), "compact": data.hex()}
             made[type(tree).__name__].append(_line(row))
     content = {f"{name}.jsonl": "".join(dict.fromkeys(lines)) for name, lines in made.items()}
-    rows = [_newer_row(*row) for row in _NEWER]
+    rows = [_newer_row(*row) for row in _NEWER_FIELDS]
     rows += [
-        {"type": type_, "json": tree, "compact": data, "kept": None} for type_, tree, data in _NEWER_MEMBERS
+        {"type": type_, "what": what, "json": tree, "compact": data.hex(), "kept": None}
+        for type_, what, tree, data in _NEWER_VALUES
     ]
     content["newer.jsonl"] = "".join(map(_line, rows))
     return content
@@ -79,44 +93,137 @@ def newer() -> Iterator[Newer]:
     for line in (FOLDER / "newer.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         kept = row["kept"] and Vector(row["type"], row["kept"]["json"], bytes.fromhex(row["kept"]["compact"]))
-        yield Newer(row["type"], row["json"], bytes.fromhex(row["compact"]), kept)
+        yield Newer(row["type"], row["what"], row["json"], bytes.fromhex(row["compact"]), kept)
 
 
-#: Trees, and a field more for each: in JSON by name, in compact bytes before the end of the struct.
-_NEWER = (
-    (types.Device("cpu", None), {"future": 1}, "068010" + "02"),  # 1024: i64 1
-    (types.Device("cuda", 1), {"future": True}, "018010"),  # bool
-    (types.Device("cuda", 1), {"future": "ß"}, "088010" + "02c39f"),  # string
-    (types.Device("cuda", 1), {"future": 1.5}, "078010" + "000000000000f83f"),  # double
-    (types.Device("cuda", 1), {"future": [1, 2]}, "098010" + "260204"),  # list<i64>
+def gaps() -> list[Gap]:
+    """The known ones."""
+    return [Gap(**row) for row in yaml.safe_load((FOLDER / "known_gaps.yaml").read_text("utf-8"))]
+
+
+def _id(type_: str, field: str) -> int:
+    return next(f.id for f in schema().types[type_].fields if f.name == field)
+
+
+_CPU = types.Device("cpu", None)
+_LEVELS = {"a": {"b": 1}}
+_INNER = compact.struct(compact.field(1, compact.I64, compact.number(1)))
+
+#: Trees with a field more, of every type that Thrift has: in JSON by name, in compact bytes at the end.
+_NEWER_FIELDS: tuple[tuple[Any, str, dict[str, Any], int, bytes], ...] = (
+    (_CPU, "bool field: true", {"future": True}, compact.TRUE, b""),
+    (_CPU, "bool field: false", {"future": False}, compact.FALSE, b""),
+    (_CPU, "i8 field", {"future": -1}, compact.I8, b"\xff"),
+    (_CPU, "i16 field", {"future": -300}, compact.I16, compact.number(-300)),
+    (_CPU, "i32 field", {"future": 70000}, compact.I32, compact.number(70000)),
+    (_CPU, "i64 field", {"future": 2**63 - 1}, compact.I64, compact.number(2**63 - 1)),
+    (_CPU, "double field", {"future": 1.5}, compact.DOUBLE, bytes.fromhex("000000000000f83f")),
+    (_CPU, "text field", {"future": "ß"}, compact.STRING, compact.string("ß")),
+    (_CPU, "binary field", {"future": "/w=="}, compact.STRING, compact.string(b"\xff")),
     (
-        types.Device("cuda", 1),
+        _CPU,
+        "list field",
+        {"future": [1, 2]},
+        compact.LIST,
+        compact.list_(compact.I64, compact.number(1), compact.number(2)),
+    ),
+    (
+        _CPU,
+        "list field of bools",
+        {"future": [True, False]},
+        compact.LIST,
+        compact.list_(compact.TRUE, b"\1", b"\2"),
+    ),
+    (
+        _CPU,
+        "list field of 300",
+        {"future": [0] * 300},
+        compact.LIST,
+        compact.list_(compact.I8, *[b"\0"] * 300),
+    ),
+    (_CPU, "set field", {"future": ["x"]}, compact.SET, compact.list_(compact.STRING, compact.string("x"))),
+    (
+        _CPU,
+        "map field",
         {"future": {"k": []}},
-        "0b8010" + "0189" + "016b" + "06",
-    ),  # map<string, list<i64>>
+        compact.MAP,
+        compact.map_(compact.STRING, compact.LIST, compact.string("k") + compact.list_(compact.I64)),
+    ),
     (
-        types.Device("cuda", 1),
-        {"future": {"a": {"b": 1}}},
-        "0c8010" + "1c" + "160200" + "00",
-    ),  # struct in struct
-    (types.SchemaVersion(8, 21), {"patch": 3}, "068010" + "06"),
+        _CPU,
+        "map field without entries",
+        {"future": {}},
+        compact.MAP,
+        compact.map_(compact.STRING, compact.I64),
+    ),
+    (
+        _CPU,
+        "struct field",
+        {"future": _LEVELS},
+        compact.STRUCT,
+        compact.struct(compact.field(1, compact.STRUCT, _INNER)),
+    ),
+    (
+        _CPU,
+        "uuid field",
+        {"future": "00112233-4455-6677-8899-aabbccddeeff"},
+        compact.UUID,
+        bytes.fromhex("00112233445566778899aabbccddeeff"),
+    ),
+    (types.Device("cuda", 1), "i64 field", {"future": 1}, compact.I64, compact.number(1)),
+    (types.SchemaVersion(8, 21), "i64 field", {"patch": 3}, compact.I64, compact.number(3)),
 )
 
-#: Unions with a member that this schema does not know, alone and inside of known ones.
-_NEWER_MEMBERS = (
-    ("Argument", {"as_future": 1}, "06801002" + "00"),
-    ("SymInt", {"as_future": {"a": "b"}}, "0c8010" + "18016200" + "00"),
-    ("NamedArgument", {"name": "x", "arg": {"as_future": 1}, "kind": None}, "a80178" + "ac" + "068010020000"),
-    ("Argument", {"as_sym_ints": [{"as_future": True}]}, "09f001" + "1c" + "018010" + "00" + "00"),
+_NEW_ID = 1024
+_NEW_MEMBER = compact.struct(compact.field(_NEW_ID, compact.I64, compact.number(1)))
+
+#: Members of unions and values of enums that this schema does not know, alone and inside of known ones.
+_NEWER_VALUES: tuple[tuple[str, str, Any, bytes], ...] = (
+    ("Argument", "member", {"as_future": 1}, _NEW_MEMBER),
+    (
+        "SymInt",
+        "member",
+        {"as_future": _LEVELS},
+        compact.struct(compact.field(_NEW_ID, compact.STRUCT, _INNER)),
+    ),
+    (
+        "NamedArgument",
+        "member",
+        {"name": "x", "arg": {"as_future": 1}, "kind": None},
+        compact.struct(
+            compact.field(10, compact.STRING, compact.string("x")),
+            compact.field(20, compact.STRUCT, _NEW_MEMBER),
+        ),
+    ),
+    (
+        "Argument",
+        "member",
+        {"as_sym_ints": [{"as_future": True}]},
+        compact.struct(
+            compact.field(
+                _id("Argument", "as_sym_ints"),
+                compact.LIST,
+                compact.list_(compact.STRUCT, compact.struct(compact.field(_NEW_ID, compact.TRUE))),
+            )
+        ),
+    ),
+    (
+        "Argument",
+        "enum value",
+        {"as_scalar_type": 99},
+        compact.struct(compact.field(_id("Argument", "as_scalar_type"), compact.I32, compact.number(99))),
+    ),
 )
 
 
-def _newer_row(tree: Any, addition: dict[str, Any], field: str) -> dict[str, Any]:
+def _newer_row(tree: Any, what: str, addition: dict[str, Any], wire: int, payload: bytes) -> dict[str, Any]:
     kept = {"json": json.loads(json_codec.encode(tree)), "compact": thrift_codec.encode(tree).hex()}
+    end = compact.struct(compact.field(_NEW_ID, wire, payload))
     return {
         "type": type(tree).__name__,
+        "what": what,
         "json": {**kept["json"], **addition},
-        "compact": f"{kept['compact'][:-2]}{field}00",
+        "compact": kept["compact"][:-2] + end.hex(),
         "kept": kept,
     }
 

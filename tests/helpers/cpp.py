@@ -68,10 +68,8 @@ def build(
         The executable.
     """
     command = [compiler, "-std=c++17", *(f"-I{path}" for path in (*includes, SOURCES))]
-    inputs = [path for folder in (*includes, SOURCES) for path in sorted(folder.rglob("*.h"))] + [
-        source,
-        *more,
-    ]
+    folders = dict.fromkeys((*includes, SOURCES, source.parent))
+    inputs = [path for folder in folders for path in sorted(folder.rglob("*.h"))] + [source, *more]
     digest = hashlib.sha256(repr([command, flags, _version(compiler)]).encode())
     for path in inputs:
         digest.update(b"%s\0%s\0" % (path.name.encode(), path.read_bytes()))

@@ -30,6 +30,8 @@ struct ArchiveOptions {
   bool check_payloads = true;  ///< compare weights with their CRCs, which reads all their bytes
   bool check_hashes = true;    ///< compare Thrift with the SHA-256 in the index, rather than with the CRC there
   std::optional<Form> form;    ///< which form to read, whatever the index says
+  /// Weights may be written to, as buffers are: their pages are copied for this process then, and the file stays as it is.
+  bool private_writes = false;
   Limits limits = {};          ///< of each document
   ZipLimits zip_limits = {};
 };
@@ -61,7 +63,7 @@ class Archive {
   /// Maps a file: records that are stored rather than deflated are used where they lie. The file must not be cut short
   /// meanwhile.
   static Archive open(const std::string& path, const ArchiveOptions& options = {}) {
-    return Archive(Zip(map_file(path), path, options.zip_limits), options);
+    return Archive(Zip(map_file(path, options.private_writes), path, options.zip_limits), options);
   }
 
   /// Reads an archive that is in memory already. `name` is what messages call it.

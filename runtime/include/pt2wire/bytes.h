@@ -48,7 +48,7 @@ class Bytes {
   template <class Buffer>
   static Bytes adopt(Buffer buffer) {
     // On the heap: the characters of a short std::string would move with it.
-    auto owner = std::make_shared<const Buffer>(std::move(buffer));
+    auto owner = std::make_shared<Buffer>(std::move(buffer));
     return share(owner->data(), owner->size(), owner);
   }
 

@@ -21,7 +21,9 @@ namespace pt2wire {
 ///
 /// The file must not be cut short while the bytes are in use: reading beyond its new end kills the process (SIGBUS).
 /// Throws `Error` if it cannot be opened, or is no regular file. An empty file gives empty bytes.
-inline Bytes map_file(const std::string& path) {
+///
+/// With `private_writes` the bytes may be written to, through a `const_cast`: a page that is, is copied for this process.
+inline Bytes map_file(const std::string& path, bool private_writes = false) {
   const auto fail = [&path](const char* what) -> Error {
     return Error(std::string(what) + ": " + std::strerror(errno), Error::no_offset, path);
   };
@@ -38,7 +40,7 @@ inline Bytes map_file(const std::string& path) {
   if (!S_ISREG(status.st_mode)) throw Error("expected a file, found something else", Error::no_offset, path);
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return Bytes();
-  void* const data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+  void* const data = ::mmap(nullptr, size, private_writes ? PROT_READ | PROT_WRITE : PROT_READ, MAP_PRIVATE, file.number, 0);
   if (data == MAP_FAILED) throw fail("cannot map the file");
   std::shared_ptr<const void> owner(data, [size](void* mapped) { ::munmap(mapped, size); });
   return Bytes::share(data, size, std::move(owner));

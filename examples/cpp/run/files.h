@@ -1,0 +1,68 @@
+// Part of the example `run`. Inputs and outputs as files that torch.save and torch.load write and read.
+#pragma once
+
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "values.h"
+#include "weights.h"
+
+namespace run {
+
+/// Reads what `torch.save([...], path)` wrote: a list or tuple of tensors, numbers, texts and None.
+inline Values read_inputs(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file.good() && !file.eof()) throw Error("cannot read the file", Error::no_offset, path);
+  try {
+    const IValue value = torch::jit::pickle_load(bytes);
+    if (value.isTuple()) return value.toTupleRef().elements().vec();
+    return items_of(value);
+  } catch (const c10::Error& error) {
+    throw Error(std::string("libtorch cannot load it: ") + error.what_without_backtrace(), Error::no_offset, path);
+  }
+}
+
+/// Tensors that a file can hold: libtorch writes storages by address, and so each with one dtype.
+class Writable {
+ public:
+  IValue operator()(IValue value) {
+    if (!value.isTensor()) return value;
+    const at::Tensor& tensor = value.toTensor();
+    // Of the dtypes after this, torch has no classes of storages, which files could name.
+    if (tensor.scalar_type() > c10::ScalarType::BFloat16) {
+      fail(std::string("tensors of dtype ") + c10::toString(tensor.scalar_type()) + " cannot be written to a file here");
+    }
+    const auto [seen, is_new] = dtypes_.emplace(tensor.storage().data(), tensor.scalar_type());
+    return seen->second == tensor.scalar_type() ? value : IValue(tensor.clone());
+  }
+
+ private:
+  std::map<const void*, c10::ScalarType> dtypes_;
+};
+
+/// What `torch.load(path, weights_only=True)` reads: `(outputs, inputs, buffers)`, where `inputs` are those of the call as it
+/// left them, and `buffers` are pairs of name and tensor.
+inline void write_results(const std::string& path, Values outputs, Values inputs, const Tensors& buffers) {
+  // Tuples only: of lists and dictionaries, libtorch's pickles say the type by a function that torch.load does not call.
+  Writable writable;
+  const auto tuple = [&](Values values) {
+    for (IValue& value : values) value = writable(std::move(value));
+    return IValue(c10::ivalue::Tuple::create(std::move(values)));
+  };
+  Values pairs;
+  for (const auto& [name, tensor] : buffers) pairs.push_back(tuple({name, tensor}));
+  const IValue results = tuple({tuple(std::move(outputs)), tuple(std::move(inputs)), tuple(std::move(pairs))});
+  const std::vector<char> bytes = torch::jit::pickle_save(results);
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!file.flush()) throw Error("cannot write the file", Error::no_offset, path);
+}
+
+}  // namespace run

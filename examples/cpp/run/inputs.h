@@ -1,0 +1,139 @@
+// Part of the example `run`. What a caller may pass: dtypes, sizes and constants as in the export, symbols in their ranges.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "expressions.h"
+
+namespace run {
+
+/// A size of an input, as the program describes it.
+struct ExpectedSize {
+  std::string place;  ///< for messages, such as `dimension 0 of the input "x"`
+  Expression size;
+};
+
+/// What symbols must be, so that the sizes that were found are those that the program describes.
+class SizeMatcher {
+ public:
+  void expect(const ExpectedSize& expected, std::int64_t found) {
+    const Expression& size = expected.size;
+    if (size.function == nullptr && !size.integer) {
+      const auto [symbol, is_new] = symbols_.emplace(size.symbol, found);
+      if (!is_new && symbol->second != found) mismatch(expected, symbol->second, found);
+    } else {
+      derived_.emplace_back(&expected, found);
+    }
+  }
+
+  /// Compares the sizes that are no plain symbols, once all symbols are known.
+  const Symbols& finish() {
+    for (const auto& [expected, found] : derived_) {
+      const std::optional<std::int64_t> value = expected->size.evaluate(symbols_);
+      if (value && *value != found) mismatch(*expected, *value, found);
+    }
+    return symbols_;
+  }
+
+ private:
+  [[noreturn]] static void mismatch(const ExpectedSize& expected, std::int64_t value, std::int64_t found) {
+    const std::string& symbol = expected.size.symbol;
+    fail(expected.place + ": expected " + (symbol.empty() ? "" : symbol + " = ") + std::to_string(value) + ", found " +
+         std::to_string(found));
+  }
+
+  Symbols symbols_;
+  std::vector<std::pair<const ExpectedSize*, std::int64_t>> derived_;
+};
+
+/// Judges one input of a call.
+using InputCheck = std::function<void(const IValue&, SizeMatcher&)>;
+
+inline Expression size_expression(const pt2wire::SymInt& size) {
+  if (const auto* const expression = size.get_if<pt2wire::SymInt::Tag::as_expr>()) {
+    return ExpressionReader::read(expression->expr_str);
+  }
+  Expression constant;
+  constant.integer = size.as_int();
+  return constant;
+}
+
+/// The check of a tensor: its dtype, device and sizes. Strides and storage offsets may be others than in the export.
+inline InputCheck tensor_check(const pt2wire::TensorMeta& meta, const std::string& place) {
+  const c10::ScalarType dtype = to_c10(meta.dtype);
+  const c10::DeviceType device = to_c10(meta.device).type();
+  std::vector<ExpectedSize> sizes;
+  for (std::size_t i = 0; i != meta.sizes.size(); ++i) {
+    sizes.push_back({"dimension " + std::to_string(i) + " of " + place, size_expression(meta.sizes[i])});
+  }
+  return [=](const IValue& value, SizeMatcher& matcher) {
+    if (!value.isTensor()) fail(place + ": expected a tensor, found " + value.tagKind());
+    const at::Tensor& tensor = value.toTensor();
+    if (tensor.scalar_type() != dtype) {
+      fail(place + ": expected dtype " + c10::toString(dtype) + ", found " + c10::toString(tensor.scalar_type()));
+    }
+    if (tensor.device().type() != device) {
+      fail(place + ": expected a tensor on " + c10::DeviceTypeName(device, true) + ", found " + tensor.device().str());
+    }
+    if (tensor.dim() != static_cast<std::int64_t>(sizes.size())) {
+      fail(place + ": expected " + std::to_string(sizes.size()) + " dimensions, found " + std::to_string(tensor.dim()));
+    }
+    for (std::size_t i = 0; i != sizes.size(); ++i) matcher.expect(sizes[i], tensor.size(static_cast<std::int64_t>(i)));
+  };
+}
+
+/// The check of an integer that the program computes with.
+inline InputCheck integer_check(const pt2wire::SymInt& integer, const std::string& place) {
+  const ExpectedSize expected{place, size_expression(integer)};
+  return [=](const IValue& value, SizeMatcher& matcher) {
+    if (!value.isInt()) fail(place + ": expected an integer, found " + value.tagKind());
+    matcher.expect(expected, value.toInt());
+  };
+}
+
+inline std::string text_of(const IValue& value) {
+  std::ostringstream text;
+  text << value;
+  return text.str();
+}
+
+/// The check of a constant: the export burnt its value in, so a call must repeat it.
+inline InputCheck constant_check(const pt2wire::ConstantValue& constant, const std::string& place) {
+  const IValue expected = constant.visit([](const auto& member) -> IValue {
+    using Member = std::decay_t<decltype(member)>;
+    if constexpr (std::is_same_v<Member, std::string_view>) return std::string(member);
+    if constexpr (std::is_arithmetic_v<Member>) return member;
+    fail("a constant input of a kind that is not known");
+  });
+  const IValue value = constant.tag() == pt2wire::ConstantValue::Tag::as_none ? IValue() : expected;
+  return [=](const IValue& found, SizeMatcher&) {
+    if (found.tagKind() == value.tagKind() && found == value) return;
+    fail(place + ": expected " + text_of(value) + " as in the export, found " + text_of(found));
+  };
+}
+
+/// Throws `Error` for a symbol outside of the range that the program was exported for.
+inline void check_ranges(const Symbols& symbols, const pt2wire::Map<pt2wire::RangeConstraint>& ranges) {
+  for (const auto& [symbol, range] : ranges) {
+    const auto found = symbols.find(symbol);
+    if (found == symbols.end()) continue;  // it is made by a node, and the program has an assertion for it
+    const std::int64_t value = found->second;
+    if (range.min_val && value < *range.min_val) {
+      fail("the size " + found->first + " must be at least " + std::to_string(*range.min_val) + ", found " + std::to_string(value));
+    }
+    if (range.max_val && value > *range.max_val) {
+      fail("the size " + found->first + " must be at most " + std::to_string(*range.max_val) + ", found " + std::to_string(value));
+    }
+  }
+}
+
+}  // namespace run

@@ -1,0 +1,175 @@
+// Part of the example `run`. Operators of the dispatcher: found by name, called boxed, arguments made to fit their schema.
+#pragma once
+
+#include <ATen/ScalarOps.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "values.h"
+
+namespace run {
+
+/// What a node calls, and where its arguments come from. `inputs` are what `function` takes, in its order.
+struct Call {
+  Function function;
+  std::vector<Source> inputs;
+};
+
+// -- what a program may call ---------------------------------------------------------------------------------------
+
+/// Operators that reach outside the program or trust their arguments; pt2wire's Python side refuses the same.
+constexpr std::string_view denied_operators[] = {
+    "aten._nested_view_from_buffer",
+    "aten._nested_view_from_buffer_copy",
+    "aten._print",
+    "aten._sparse_bsc_tensor_unsafe",
+    "aten._sparse_bsr_tensor_unsafe",
+    "aten._sparse_compressed_tensor_unsafe",
+    "aten._sparse_coo_tensor_unsafe",
+    "aten._sparse_coo_tensor_with_dims_and_tensors",
+    "aten._sparse_csc_tensor_unsafe",
+    "aten._sparse_csr_tensor_unsafe",
+    "aten.from_file",
+    "aten.record_stream",
+    "aten.save",
+    "aten.set",
+    "aten.set_",
+    "aten.set_data",
+    "debugprims.load_tensor",
+    "mkldnn.data_ptr",
+};
+constexpr std::string_view denied_namespaces[] = {
+    "c10d", "fsdp", "inductor", "prim", "profiler", "static_runtime", "streams", "symm_mem",
+};
+
+constexpr std::string_view operator_prefix = "torch.ops.";
+
+/// The operator behind a target such as `torch.ops.aten.add.Tensor`. Throws `Error` if there is none or it is denied.
+inline c10::OperatorHandle find_operator(std::string_view target) {
+  const auto contains = [](const auto& table, std::string_view name) {
+    return std::find(std::begin(table), std::end(table), name) != std::end(table);
+  };
+  const std::string_view path = target.substr(operator_prefix.size());
+  const std::size_t first = path.find('.');
+  const std::size_t last = path.rfind('.');
+  if (first == std::string_view::npos || first == last) fail("expected torch.ops.NAMESPACE.NAME.OVERLOAD");
+  const std::string_view space = path.substr(0, first);
+  if (contains(denied_operators, path.substr(0, last)) || contains(denied_namespaces, space)) {
+    fail("programs may not call this operator: it reaches outside of the program, or does not check its arguments");
+  }
+  const std::string name = std::string(space) + "::" + std::string(path.substr(first + 1, last - first - 1));
+  const std::string_view overload = path.substr(last + 1);
+  const auto found = c10::Dispatcher::singleton().findSchema({name, overload == "default" ? "" : std::string(overload)});
+  if (!found) fail("this build of libtorch has no such operator");
+  return *found;
+}
+
+// -- arguments -----------------------------------------------------------------------------------------------------
+
+/// A number where the schema has a tensor: as in Python, it does not take part in the choice of the result's dtype.
+inline at::Tensor wrapped_number(const IValue& number) {
+  at::Tensor tensor = c10::scalar_to_tensor(number.toScalar());
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
+/// The value as an argument of this type. Throws `Error` if it is none.
+inline IValue fit(IValue value, const c10::TypePtr& type) {
+  const auto is_number = [&] { return value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble(); };
+  switch (type->kind()) {
+    case c10::TypeKind::OptionalType:
+      return value.isNone() ? value : fit(std::move(value), type->expectRef<c10::OptionalType>().getElementType());
+    case c10::TypeKind::ListType: {
+      const c10::TypePtr element = type->expectRef<c10::ListType>().getElementType();
+      Values items = items_of(value);
+      for (IValue& item : items) item = fit(std::move(item), element);
+      return list_of(std::move(items), element);
+    }
+    case c10::TypeKind::TensorType:
+      if (value.isTensor()) return value;
+      if (is_number()) return wrapped_number(value);
+      break;
+    case c10::TypeKind::NumberType:
+      if (is_number()) return value;
+      break;
+    case c10::TypeKind::FloatType:
+      if (value.isInt()) return static_cast<double>(value.toInt());
+      if (value.isDouble()) return value;
+      break;
+    case c10::TypeKind::IntType:
+      if (value.isBool()) return static_cast<std::int64_t>(value.toBool());
+      if (value.isInt()) return value;
+      break;
+    case c10::TypeKind::BoolType:
+      if (value.isBool()) return value;
+      break;
+    case c10::TypeKind::StringType:
+      if (value.isString()) return value;
+      break;
+    case c10::TypeKind::DeviceObjType:
+      if (value.isDevice()) return value;
+      break;
+    default: fail("arguments of type " + type->repr_str() + " are not supported");
+  }
+  fail("expected " + type->repr_str() + ", found " + value.tagKind());
+}
+
+/// `fit` for an argument of a schema, which may turn a single number into a list of N.
+inline IValue fit(IValue value, const c10::Argument& argument) {
+  const bool repeated = argument.N() && !value.isList() && !value.isNone();
+  return fit(repeated ? list_of(Values(static_cast<std::size_t>(*argument.N()), value)) : std::move(value), argument.type());
+}
+
+/// Does something for an argument; an error names it.
+template <class F>
+auto for_argument(const c10::Argument& argument, F&& action) {
+  try {
+    return action();
+  } catch (const Error& error) {
+    fail("the argument " + argument.name() + ": " + error.reason());
+  }
+}
+
+/// Where an argument of a schema comes from: the node, or else the schema's default.
+inline Source operator_input(const pt2wire::Node& node, const c10::Argument& argument, const Names& names) {
+  const auto given = std::find_if(node.inputs.begin(), node.inputs.end(),
+                                  [&](const auto& input) { return input.name == argument.name(); });
+  if (given == node.inputs.end()) {
+    if (!argument.default_value()) fail("the argument " + argument.name() + " is missing");
+    return Source::constant(*argument.default_value());
+  }
+  return for_argument(argument, [&] {
+    const Source source = input_source(node, static_cast<std::size_t>(given - node.inputs.begin()), names);
+    return source.is_constant() ? Source::constant(fit(source.read({}), argument)) : source;
+  });
+}
+
+/// The call of an operator of the dispatcher.
+inline Call operator_call(const pt2wire::Node& node, const Names& names) {
+  const c10::OperatorHandle handle = find_operator(node.target);
+  const std::vector<c10::Argument>& arguments = handle.schema().arguments();
+  for (const auto& input : node.inputs) {
+    const bool known = std::any_of(arguments.begin(), arguments.end(), [&](const auto& a) { return a.name() == input.name; });
+    if (!known) fail("the operator has no argument " + quoted(input.name));
+  }
+  Call call;
+  for (const c10::Argument& argument : arguments) call.inputs.push_back(operator_input(node, argument, names));
+  call.function = [handle](Values stack) {
+    const std::vector<c10::Argument>& expected = handle.schema().arguments();
+    for (std::size_t i = 0; i != stack.size(); ++i) {
+      stack[i] = for_argument(expected[i], [&] { return fit(std::move(stack[i]), expected[i]); });
+    }
+    handle.callBoxed(stack);
+    return stack;
+  };
+  return call;
+}
+
+}  // namespace run

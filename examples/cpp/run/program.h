@@ -1,0 +1,169 @@
+// Part of the example `run`. A program ready to be called: graph, weights, and what its signature says of both.
+#pragma once
+
+#include <ATen/core/grad_mode.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "graph.h"
+#include "inputs.h"
+#include "weights.h"
+
+namespace run {
+
+class Program {
+ public:
+  /// Makes a program ready. Throws `Error`, naming everything that cannot be run.
+  Program(const pt2wire::Archive& archive, const std::string& name) : document_(archive.program(name)) {
+    WeightLoader loader;
+    loader.load(archive.weights(name), weights_);
+    loader.load(archive.constants(name), constants_);
+    Problems problems;
+    const pt2wire::Graph& graph = document_->graph_module.graph;
+    const pt2wire::GraphSignature& signature = document_->graph_module.signature;
+    graph_ = std::make_unique<Graph>(graph, "", problems);
+    if (signature.input_specs.size() != graph.inputs.size() || signature.output_specs.size() != graph.outputs.size()) {
+      problems.push_back("the signature has not as many inputs and outputs as the graph");
+    }
+    for (std::size_t i = 0; i != signature.input_specs.size(); ++i) {
+      attempt("input " + std::to_string(i), problems, [&] { add_input(signature.input_specs[i], graph); });
+    }
+    for (std::size_t i = 0; i != signature.output_specs.size(); ++i) {
+      attempt("output " + std::to_string(i), problems, [&] { add_output(signature.output_specs[i]); });
+    }
+    std::string lines;
+    for (const std::string& problem : problems) lines += "\n  " + problem;
+    if (!problems.empty()) fail("this program cannot be run:" + lines);
+  }
+
+  /// Calls it. `inputs` are the leaves of the caller's arguments in order, constants among them; tensors that the program
+  /// changes are changed in place. Gives the leaves of the results. Throws `Error`.
+  Values operator()(const Values& inputs) {
+    check(inputs);
+    Values all;
+    std::size_t user = 0;
+    for (const auto& feed : feeds_) all.push_back(feed ? IValue(*feed) : inputs[user++]);
+    const c10::AutoGradMode no_gradients(false);
+    return deliver(graph_->run(std::move(all)), inputs);
+  }
+
+  /// All buffers, as they are now.
+  const Tensors& buffers() const { return buffers_; }
+
+ private:
+  void add_input(const pt2wire::InputSpec& spec, const pt2wire::Graph& graph) {
+    using Tag = pt2wire::InputSpec::Tag;
+    switch (spec.tag()) {
+      case Tag::parameter: return feeds_.push_back(find(weights_, spec.parameter().parameter_name));
+      case Tag::tensor_constant:
+        return feeds_.push_back(find(constants_, spec.tensor_constant().tensor_constant_name));
+      case Tag::buffer: {
+        const auto& buffer = spec.buffer();
+        const at::Tensor& tensor = find(buffer.persistent ? weights_ : constants_, buffer.buffer_name);
+        buffers_.emplace(buffer.buffer_name, tensor);
+        return feeds_.push_back(tensor);
+      }
+      case Tag::user_input: return add_user_input(spec.user_input().arg, graph);
+      case Tag::constant_input: {
+        const auto& constant = spec.constant_input();
+        return add_check(constant_check(constant.value, place(constant.name)));
+      }
+      default: fail("inputs of kind " + std::string(spec.member_name()) + " are not supported");
+    }
+  }
+
+  void add_user_input(const Argument& argument, const pt2wire::Graph& graph) {
+    using Tag = Argument::Tag;
+    switch (argument.tag()) {
+      case Tag::as_tensor: {
+        const std::string_view name = argument.as_tensor().name;
+        user_inputs_.emplace(name, checks_.size());
+        return add_check(tensor_check(graph.tensor_values.at(name), place(name)));
+      }
+      case Tag::as_sym_int: {
+        const std::string_view name = argument.as_sym_int().as_name();
+        return add_check(integer_check(graph.sym_int_values.at(name), place(name)));
+      }
+      default: fail("inputs of kind " + std::string(argument.member_name()) + " are not supported");
+    }
+  }
+
+  void add_check(InputCheck check) {
+    checks_.push_back(std::move(check));
+    feeds_.emplace_back();
+  }
+
+  std::string place(std::string_view name) const {
+    return "input " + std::to_string(checks_.size()) + " (" + Error::printable(name) + ")";
+  }
+
+  static const at::Tensor& find(const Tensors& tensors, std::string_view name) {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) fail("the archive has no tensor " + quoted(name));
+    return found->second;
+  }
+
+  /// Where an output goes: to the caller, or into a tensor that is the program's or the caller's.
+  struct Sink {
+    at::Tensor weight;               ///< defined if it is a weight
+    std::optional<std::size_t> user_input;
+  };
+
+  void add_output(const pt2wire::OutputSpec& spec) {
+    using Tag = pt2wire::OutputSpec::Tag;
+    switch (spec.tag()) {
+      case Tag::user_output:
+      case Tag::loss_output: return sinks_.push_back({});
+      case Tag::buffer_mutation: return sinks_.push_back({find(buffers_, spec.buffer_mutation().buffer_name), {}});
+      case Tag::parameter_mutation: return sinks_.push_back({find(weights_, spec.parameter_mutation().parameter_name), {}});
+      case Tag::user_input_mutation: {
+        const auto found = user_inputs_.find(spec.user_input_mutation().user_input_name);
+        if (found == user_inputs_.end()) fail("there is no input " + quoted(spec.user_input_mutation().user_input_name));
+        return sinks_.push_back({{}, found->second});
+      }
+      default: fail("outputs of kind " + std::string(spec.member_name()) + " are not supported");
+    }
+  }
+
+  void check(const Values& inputs) const {
+    if (inputs.size() != checks_.size()) {
+      fail("expected " + std::to_string(checks_.size()) + " inputs, found " + std::to_string(inputs.size()));
+    }
+    SizeMatcher matcher;
+    for (std::size_t i = 0; i != inputs.size(); ++i) checks_[i](inputs[i], matcher);
+    check_ranges(matcher.finish(), document_->range_constraints);
+  }
+
+  Values deliver(Values outputs, const Values& inputs) const {
+    Values results;
+    for (std::size_t i = 0; i != outputs.size(); ++i) {
+      const Sink& sink = sinks_[i];
+      if (sink.weight.defined()) {
+        sink.weight.copy_(outputs[i].toTensor());
+      } else if (sink.user_input) {
+        inputs[*sink.user_input].toTensor().copy_(outputs[i].toTensor());
+      } else {
+        results.push_back(std::move(outputs[i]));
+      }
+    }
+    return results;
+  }
+
+  pt2wire::Document<pt2wire::ExportedProgram> document_;
+  Tensors weights_;
+  Tensors constants_;
+  Tensors buffers_;
+  std::unique_ptr<Graph> graph_;
+  std::vector<std::optional<at::Tensor>> feeds_;  ///< per input of the graph: a weight, or nothing where the caller gives it
+  std::vector<InputCheck> checks_;                ///< per input that the caller gives
+  std::map<std::string_view, std::size_t> user_inputs_;
+  std::vector<Sink> sinks_;                       ///< per output of the graph
+};
+
+}  // namespace run

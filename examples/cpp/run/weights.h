@@ -1,0 +1,77 @@
+// Part of the example `run`. Weights as tensors over the mapped file: nothing is copied for a program on the CPU.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/Storage.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "pt2wire/archive.h"
+#include "values.h"
+
+namespace run {
+
+/// The weights of a program, or its constants, by their fully qualified names.
+using Tensors = std::map<std::string, at::Tensor, std::less<>>;
+
+/// Makes tensors of weights. Weights that share a payload share a storage: a change of one is seen by all.
+class WeightLoader {
+ public:
+  /// Adds all of them to a table. The archive must have been opened with `private_writes`: programs change buffers.
+  void load(const pt2wire::Payloads& payloads, Tensors& tensors) {
+    for (const pt2wire::Weight& weight : payloads.list) {
+      try {
+        tensors.emplace(weight.fqn, tensor(weight));
+      } catch (const Error& error) {
+        fail("the weight " + quoted(weight.fqn) + ": " + error.reason());
+      }
+    }
+  }
+
+ private:
+  at::Tensor tensor(const pt2wire::Weight& weight) {
+    if (weight.meta->tensor_meta->subclass) fail("it is of a subclass of torch.Tensor, which only Python has");
+    if (weight.payload.empty() && weight.extent != 0) fail("the file has no bytes of it: the program was exported with fake weights");
+    const c10::Device device = to_c10(weight.meta->tensor_meta->device);
+    const at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(to_c10(weight.dtype)).device(device));
+    tensor.set_(storage(weight, device), weight.storage_offset, weight.sizes, weight.strides);
+    // Nothing is differentiated here. But operators choose algorithms by this, and so the last bits of their results.
+    return tensor.set_requires_grad(weight.meta->tensor_meta->requires_grad);
+  }
+
+  const c10::Storage& storage(const pt2wire::Weight& weight, c10::Device device) {
+    c10::Storage& storage = by_payload_[weight.payload.data()];
+    // A constant that shares the storage of a weight lies in the file twice, as PyTorch wants it, but is one tensor.
+    const auto owner = weight.meta->alias_of ? by_name_.find(*weight.meta->alias_of) : by_name_.end();
+    if (owner != by_name_.end()) {
+      storage = owner->second;
+    } else if (!storage) {
+      storage = storage_of(weight.payload, device);
+    }
+    return by_name_.emplace(weight.fqn, storage).first->second;
+  }
+
+  /// The payload itself, or a copy: on another device, or because operators expect alignment.
+  static c10::Storage storage_of(const pt2wire::Bytes& payload, c10::Device device) {
+    auto keeper = std::make_unique<pt2wire::Bytes>(payload);
+    void* const data = const_cast<std::uint8_t*>(payload.data());
+    c10::DataPtr pointer(data, keeper.release(), [](void* bytes) { delete static_cast<pt2wire::Bytes*>(bytes); }, c10::kCPU);
+    const c10::Storage mapped(c10::Storage::use_byte_size_t(), payload.size(), std::move(pointer));
+    constexpr std::uintptr_t alignment = 64;
+    if (device.is_cpu() && reinterpret_cast<std::uintptr_t>(data) % alignment == 0) return mapped;
+    const at::Tensor bytes = at::empty({0}, at::kByte);
+    bytes.set_(mapped, 0, {static_cast<std::int64_t>(payload.size())}, {1});
+    return bytes.to(device, at::kByte, /*non_blocking=*/false, /*copy=*/true).storage();
+  }
+
+  std::map<const std::uint8_t*, c10::Storage> by_payload_;
+  std::map<std::string, c10::Storage, std::less<>> by_name_;
+};
+
+}  // namespace run

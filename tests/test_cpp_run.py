@@ -1,0 +1,246 @@
+"""The interpreter in examples/cpp/run: Python's outputs bit for bit; what it cannot run is named."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from torch.export import Dim
+
+from .helpers import cpp, cpp_run
+from .helpers.cases import Case
+from .helpers.cpp_run import LOOPS, Comparison, compare, edited, flat_inputs, run_all, save_linear
+from .helpers.exporting import exported
+from .helpers.families import FAMILIES
+from .helpers.models_inputs import INPUTS
+from .helpers.models_operators import OPERATORS
+from .helpers.models_shapes import SHAPES
+from .helpers.models_structure import STRUCTURE
+from .helpers.models_weights import WEIGHTS
+from .helpers.programs import assert_no_differences, differences
+
+# The tests share what was compiled, exported and run.
+pytestmark = pytest.mark.xdist_group("cpp_run")
+
+#: What PyTorch's own format can hold.
+MODELS = {**SHAPES, **INPUTS, **WEIGHTS, **STRUCTURE, **OPERATORS}
+CASES: dict[str, Case] = {**MODELS, **LOOPS, **FAMILIES}
+
+#: What the example does not run: a part of the message, and why.
+REFUSED = {
+    "weights_and_inputs_of_every_dtype": (
+        "libtorch cannot load it: Unpickler found unknown type torch._utils._rebuild_tensor_v3",
+        "libtorch reads no files with inputs of these dtypes; constants of them are fine",
+    ),
+    "qwen3_moe_static": (
+        "torch.ops.transformers.grouped_mm_fallback.default: this build of libtorch has no such operator",
+        "transformers defines the operator in Python",
+    ),
+    "qwen3_moe_dynamic": ("torch.ops.transformers.grouped_mm_fallback.default", "as qwen3_moe_static"),
+}
+
+#: Sizes that only guards refuse: these are Python expressions, which the example does not evaluate.
+GUARDS_ONLY = {"guard_between_dims": "only the guard compares the two sizes"}
+
+_FAMILIES = (
+    "bert_dynamic",
+    "gpt2_static",
+    "llama_with_cache_dynamic",
+    "t5_static",
+    "vit_dynamic",
+    "whisper_encoder_static",
+    "mixtral_static",
+    "qwen3_moe_static",
+)
+DEFAULT = [*MODELS, *LOOPS, *_FAMILIES]
+WIDE = [name for name in FAMILIES if name not in _FAMILIES]
+
+
+class Results:
+    """Programs run in Python and in C++, all of a set at once."""
+
+    def __init__(self, names: Sequence[str], folder: Path) -> None:
+        self.comparisons = [each for name in names for each in compare(CASES[name], folder)]
+        self.answers = run_all(each.command for each in self.comparisons)
+
+    def of(self, name: str) -> Iterator[tuple[Comparison, str]]:
+        pairs = zip(self.comparisons, self.answers, strict=True)
+        return (pair for pair in pairs if pair[0].case.name == name)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return Results(DEFAULT, tmp_path_factory.mktemp("programs"))
+
+
+@pytest.fixture(scope="module")
+def wide_results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return Results(WIDE, tmp_path_factory.mktemp("programs"))
+
+
+def _check(results: Results, name: str) -> None:
+    for comparison, answer in results.of(name):
+        if name in REFUSED:
+            assert REFUSED[name][0] in answer
+        else:
+            assert answer == "ok", comparison.name
+            assert_no_differences(differences(comparison.expected, comparison.found()))
+
+
+@pytest.mark.parametrize("name", DEFAULT)
+def test_outputs_inputs_and_buffers_are_those_of_python(results: Results, name: str) -> None:
+    _check(results, name)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("name", WIDE)
+def test_outputs_of_more_families_are_those_of_python(wide_results: Results, name: str) -> None:
+    _check(wide_results, name)
+
+
+def test_sizes_that_python_refuses(tmp_path: Path) -> None:
+    calls: dict[str, list[Path]] = {}
+    for case in CASES.values():
+        for sizes in case.refused:
+            ep = case.program()
+            model, inputs, outputs = (tmp_path / f"{case.name}{suffix}" for suffix in (".pt2", ".pt", ".out"))
+            pt2wire.save(ep, model, compress=False)
+            args, kwargs = case.make_inputs(**sizes)
+            torch.save(flat_inputs(ep, args, kwargs), inputs)
+            calls[case.name] = [model, inputs, outputs]
+    answers = dict(zip(calls, run_all(calls.values()), strict=True))
+    assert {name for name, answer in answers.items() if answer == "ok"} == GUARDS_ONLY.keys()
+    assert answers["dim_with_range"] == "the size s77 must be at most 32, found 33"
+    assert answers["guard_as_runtime_assert"].startswith("nodes[")
+    assert "_assert_scalar" in answers["guard_as_runtime_assert"]
+
+
+# -- wrong inputs ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small program, `model.pt2`, and inputs that it takes, `inputs.pt`."""
+    folder = tmp_path_factory.mktemp("model")
+    rows = Dim("rows", min=2, max=9)
+
+    def forward(self: Any, x: Any, y: Any, z: Any, n: int, mode: str, left_out: None = None) -> Any:
+        return x * y[:-1, None] + z + n
+
+    args = (torch.ones(3, 4), torch.ones(4), torch.ones(4), 2, "floor")
+    shapes = ({0: rows}, {0: rows + 1}, None, None, None)
+    ep = exported(forward, *args, shapes=shapes)
+    pt2wire.save(ep, folder / "model.pt2", compress=False)
+    torch.save(flat_inputs(ep, args, {}), folder / "inputs.pt")
+    return folder
+
+
+_X, _Y, _Z = torch.ones(3, 4), torch.ones(4), torch.ones(4)
+
+WRONG_INPUTS = {
+    "too few": ([_X, _Y], "expected 5 inputs, found 2"),
+    "too many": ([_X, _Y, _Z, 2, "floor", 3], "expected 5 inputs, found 6"),
+    "dtype": ([_X.double(), _Y, _Z, 2, "floor"], "input 0 (x): expected dtype Float, found Double"),
+    "no tensor": ([1.5, _Y, _Z, 2, "floor"], "input 0 (x): expected a tensor, found Double"),
+    "dimensions": ([_X, _Y, _Z[None], 2, "floor"], "input 2 (z): expected 1 dimensions, found 2"),
+    "static size": (
+        [_X, _Y, torch.ones(5), 2, "floor"],
+        "dimension 0 of input 2 (z): expected 4, found 5",
+    ),
+    "derived size": (
+        [_X, torch.ones(5), _Z, 2, "floor"],
+        "dimension 0 of input 1 (y): expected 4, found 5",
+    ),
+    "below the range": (
+        [torch.ones(1, 4), torch.ones(2), _Z, 2, "floor"],
+        "the size s77 must be at least 2, found 1",
+    ),
+    "above the range": (
+        [torch.ones(10, 4), torch.ones(11), _Z, 2, "floor"],
+        "the size s77 must be at most 9, found 10",
+    ),
+    "another integer": ([_X, _Y, _Z, 3, "floor"], "input 3 (n): expected 2 as in the export, found 3"),
+    "a float for an integer": (
+        [_X, _Y, _Z, 2.0, "floor"],
+        "input 3 (n): expected 2 as in the export, found 2.",
+    ),
+    "another text": (
+        [_X, _Y, _Z, 2, "trunc"],
+        "input 4 (mode): expected floor as in the export, found trunc",
+    ),
+}
+
+
+def test_inputs_are_checked_before_anything_runs(folder: Path, tmp_path: Path) -> None:
+    for name, (inputs, _) in WRONG_INPUTS.items():
+        torch.save(inputs, tmp_path / f"{name}.pt")
+    answers = run_all(
+        [folder / "model.pt2", tmp_path / f"{name}.pt", tmp_path / "out.pt"] for name in WRONG_INPUTS
+    )
+    assert dict(zip(WRONG_INPUTS, answers, strict=True)) == {
+        name: message for name, (_, message) in WRONG_INPUTS.items()
+    }
+    assert not (tmp_path / "out.pt").exists()
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def linear(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_linear(tmp_path_factory.mktemp("linear"))
+
+
+def test_weights_that_are_not_aligned_are_copied(linear: Path, tmp_path: Path) -> None:
+    model = edited(tmp_path / "model.pt2", linear / "model.pt2", lambda module: None)
+    calls = [
+        [path, linear / "inputs.pt", tmp_path / f"{path.parent.name}.pt"]
+        for path in (model, linear / "model.pt2")
+    ]
+    assert run_all(calls) == ["ok", "ok"]
+    one, other = (torch.load(call[2], weights_only=True)[0][0] for call in calls)
+    assert torch.equal(one, other)
+
+
+def test_a_mutated_buffer_never_reaches_the_file(tmp_path: Path) -> None:
+    (comparison,) = compare(MODELS["buffer_mutation"], tmp_path)
+    before = comparison.command[0].read_bytes()
+    assert run_all([comparison.command]) == ["ok"]
+    assert comparison.command[0].read_bytes() == before
+
+
+def test_commands_that_cannot_be_carried_out(linear: Path, tmp_path: Path) -> None:
+    def stderr(*arguments: str | Path) -> str:
+        done = subprocess.run([cpp_run.runner(), *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == (1 if done.stderr else 0)
+        assert done.stdout == ""
+        return done.stderr
+
+    model, inputs, outputs = linear / "model.pt2", linear / "inputs.pt", tmp_path / "out.pt"
+    text = tmp_path / "text.pt"
+    text.write_text("no pickle")
+    assert stderr(model, inputs, outputs, "--name", "model") == ""
+    assert stderr(model).startswith("usage: run MODEL.pt2 INPUTS.pt OUTPUTS.pt")
+    assert stderr(model, inputs, outputs, "--name").startswith("usage: ")
+    assert "it has the programs: model" in stderr(model, inputs, outputs, "--name", "other")
+    assert "cannot open the file: No such file or directory" in stderr(tmp_path / "none.pt2", inputs, outputs)
+    assert "none.pt: cannot read the file" in stderr(model, tmp_path / "none.pt", outputs)
+    assert "text.pt: libtorch cannot load it" in stderr(model, text, outputs)
+    assert "no-folder/out.pt: cannot write the file" in stderr(
+        model, inputs, tmp_path / "no-folder" / "out.pt"
+    )
+
+
+@pytest.mark.wide
+def test_the_example_builds_with_cmake(linear: Path, tmp_path: Path) -> None:
+    torch_folder = f"-DCMAKE_PREFIX_PATH={torch.utils.cmake_prefix_path}"
+    source = cpp.ROOT / "examples" / "cpp"
+    cpp.run(["cmake", "-S", source, "-B", tmp_path, "-DPT2WIRE_WITH_TORCH=ON", torch_folder])
+    cpp.run(["cmake", "--build", tmp_path, "--target", "run"])
+    cpp.run([tmp_path / "run", linear / "model.pt2", linear / "inputs.pt", tmp_path / "out.pt"])
+    assert (tmp_path / "out.pt").exists()

@@ -193,6 +193,11 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
     names = Names()
     old_nodes = [_strip(node) for node in graph.nodes]
     calls = calls_of(graph)
+    for call in calls:
+        # By position: names mean nothing.
+        positions = {named.name: str(at) for at, named in enumerate(call.node.subgraphs or ())}
+        for reference in call.references:
+            reference.as_subgraph = positions[reference.as_subgraph]
     # Inner graphs first: equal nodes are told apart by what they hold.
     inner: dict[int, tuple[str, Names]] = {}
     for number, call in enumerate(calls):
@@ -210,14 +215,18 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
             names.values[value.name] = canonical = f"_{len(names.values)}"
             value.name = canonical
     _rename(outputs, names.values)
+    _rename(named_values(graph.exact_output), names.values)
     for call in calls:
         _rename(call.uses, names.values)
         for argument in call.subgraphs:
             argument.name = f"_g{len(names.subgraphs)}"
             names.subgraphs[argument.name] = inner[id(argument)]
+        for reference in call.references:
+            reference.as_subgraph = (call.node.subgraphs or ())[int(reference.as_subgraph)].name
 
     for field in _NOTES:
         setattr(graph, field, None)
+    graph.order = None
     graph.nodes = [call.node for call in calls]
     for field in TABLES:
         setattr(graph, field, _renamed_table(getattr(graph, field), names.values))

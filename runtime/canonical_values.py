@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .canonical_bytes import encoded
@@ -58,19 +58,32 @@ class Call:
         uses: The values among its arguments.
         definitions: The values among its results.
         subgraphs: The subgraphs among its arguments.
+        references: The places that name one of `node.subgraphs`.
     """
 
-    __slots__ = ("definitions", "node", "subgraphs", "uses")
+    __slots__ = ("definitions", "node", "references", "subgraphs", "uses")
 
     def __init__(self, node: types.Node) -> None:
         self.node = node
         self.uses: list[Named] = []
         self.definitions: list[Named] = []
         self.subgraphs: list[types.GraphArgument] = []
+        self.references = list(_references(node.exact_inputs))
         for field in node.FIELD_IDS:
             if field not in ("metadata", "outputs"):
                 _collect(getattr(node, field), self.uses, self.subgraphs)
         _collect(node.outputs, self.definitions, self.subgraphs)
+
+
+def _references(part: Any) -> Iterator[types.Value]:
+    """The values that name a subgraph."""
+    if isinstance(part, types.Value) and part.type == "as_subgraph":
+        yield part
+    elif isinstance(part, types.Value | types.NamedValue | types.ValueItem):
+        yield from _references(part.value)
+    elif isinstance(part, list):
+        for item in part:
+            yield from _references(item)
 
 
 def calls_of(graph: types.Graph) -> list[Call]:

@@ -14,7 +14,7 @@ from pt2wire.exporting import export_program
 from pt2wire.exporting.arguments import export_argument, export_operator_name
 from pt2wire.exporting.symbols import Symbols
 from pt2wire.exporting.values import Values
-from pt2wire.generated import json_codec
+from pt2wire.generated import json_codec, types
 from torch._export.serde.serialize import SerializeError as PyTorchSerializeError
 from torch.export import Dim
 from torch.fx import Graph, Node
@@ -86,12 +86,20 @@ def test_empty_lists_take_the_member_of_the_schema():
     assert members["optionals"] == members["tensors"] == members["no_tensors"] == "as_tensors"
 
 
-def test_an_empty_list_of_numbers_of_any_type_is_refused():
+def test_what_has_no_member_is_written_as_it_is_and_said_to_be_beyond_pytorch():
     def forward(self, x):
         return every_kind(x, [], [], [], None, [], [], scalar=1, scalars=[])
 
-    with pytest.raises(SerializeError, match="every_kind: expected items, found an empty list of a type"):
-        export_program(exported(forward, torch.randn(3)))
+    ep = exported(forward, torch.randn(3))
+    with pytest.warns(UserWarning, match="an argument of `every_kind` .expected items, found an empty list"):
+        tree = export_program(ep)
+    node = next(node for node in tree.graph_module.graph.nodes if node.name == "every_kind")
+    inputs = {named.name: named.arg for named in node.inputs}
+    exact = {named.name: named.value for named in node.exact_inputs}
+    assert inputs["scalars"] == types.Argument.of_none(True)
+    assert exact.pop("scalars") == types.Value.of_list([])
+    assert set(exact.values()) == {None}
+    assert len(tree.beyond) == 1 and tree.writer is not None
 
 
 def test_none_in_a_list_of_optional_tensors():

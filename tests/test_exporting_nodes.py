@@ -237,10 +237,6 @@ def _tensor_made_in_a_branch(self, x):
     return torch.cond(x.sum() > 0, lambda x: x + torch.tensor([1.0]), lambda x: x * 2, (x,))
 
 
-def _loop_over_plain_ints(self, x):
-    return while_loop(lambda i, x: i < 10, lambda i, x: (i + 1, x * 2), (0, x))
-
-
 @pytest.mark.parametrize(
     ("forward", "message"),
     [
@@ -248,13 +244,9 @@ def _loop_over_plain_ints(self, x):
             _tensor_made_in_a_branch,
             r"^cond\.true_graph_0\.\w+: expected `\w+` to be a subgraph, found torch.Tensor",
         ),
-        (
-            _loop_over_plain_ints,
-            r"^while_loop: expected a list whose items the format can hold together, found ",
-        ),
         (lambda self, x: round(x.shape[0] / 2), r"^round_1: .* found the function builtins\.round"),
     ],
-    ids=["a tensor made in a branch", "a loop over plain ints", "rounding"],
+    ids=["a tensor made in a branch", "rounding"],
 )
 def test_what_is_not_written_yet_is_refused_by_node(forward, message):
     with pytest.raises(SerializeError, match=message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,31 @@ def export_argument(
     return export(value, values, empty_list)
 
 
+def export_input(
+    node: Node, value: Any, values: Values, empty_list: Make | None = types.Argument.of_tensors
+) -> types.Argument:
+    """Write one argument of a call, or None in its place where PyTorch's format cannot express it.
+
+    Args:
+        node: The call.
+        value: The argument.
+        values: As for `export_argument`; notes that `Node.exact_inputs` has to hold the argument.
+        empty_list: As for `export_argument`.
+
+    Raises:
+        SerializeError: As for `export_argument`, but not for lists of several kinds of items, for dicts with
+            other keys than texts, and for members of enums.
+    """
+    try:
+        return export_argument(value, values, empty_list)
+    except SerializeError as error:
+        if not isinstance(value, (list, tuple, dict, enum.Enum)):
+            raise
+        values.beyond.append(f"an argument of `{node.name}` ({error.message})")
+        values.inexact = True
+        return types.Argument.of_none(True)
+
+
 def export_operator_name(target: Any) -> str:
     """The full name of what a node calls: `torch.ops.aten.add.Tensor`, `_operator.mul`, `torch.sym_max`."""
     if isinstance(target, str):
@@ -101,7 +127,7 @@ def _export_dict(value: dict[Any, Any], values: Values, empty_list: Make | None)
 
 def _export_reference(node: Node, values: Values, empty_list: Make | None) -> types.Argument:
     if node.op == "get_attr":
-        return types.Argument.of_graph(_export_subgraph(node, values))
+        return types.Argument.of_graph(export_subgraph(node, values))
     member, name = _reference(node, values)
     return _REFERENCES[member](name)
 
@@ -125,7 +151,8 @@ def _reference(node: Node, values: Values) -> tuple[str, str]:
         ) from None
 
 
-def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
+def export_subgraph(node: Node, values: Values) -> types.GraphArgument:
+    """Write the subgraph that a `get_attr` node stands for."""
     from .graph import export_graph  # a graph holds nodes, nodes hold arguments, and those hold graphs
 
     name = str(node.target)
@@ -139,10 +166,13 @@ def _export_subgraph(node: Node, values: Values) -> types.GraphArgument:
         graph = export_graph(module, values.inner())
     except SerializeError as error:
         raise located(error, name) from error.__cause__
-    if node.name == name:
-        return types.GraphArgument(name=name, graph=graph)
-    values.own.add("node")
-    return types.GraphArgument(name=name, graph=graph, node=node.name)
+    # Several arguments may share one node.
+    exact_name = None
+    if node.name != name or node in values.attributes:
+        exact_name = node.name
+        values.own.add("node")
+    values.attributes.add(node)
+    return types.GraphArgument(name=name, graph=graph, node=exact_name)
 
 
 _ATTRIBUTE_HINTS = {
@@ -164,7 +194,7 @@ class _ListMember:
 
 
 def _export_tuple(items: tuple[Any, ...], values: Values, empty_list: Make | None) -> types.Argument:
-    values.tuples = True
+    values.inexact = True
     return _export_list(items, values, empty_list)
 
 
@@ -190,7 +220,7 @@ def _kind(item: Any, values: Values) -> Any:
         inner = frozenset([_kind(part, values) for part in item])
         inside = next((name for name, kinds in _INNER_KINDS if inner <= kinds), "mixed")
         if issubclass(kind, tuple):
-            values.tuples = True
+            values.inexact = True
             return f"({inside})"
         return f"[{inside}]"
     return kind

@@ -6,10 +6,12 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from torch.fx import Node
+
 from ..classes import find_class
 from ..errors import SerializeError
 from ..generated import types
-from .arguments import export_argument
+from .arguments import export_argument, export_subgraph
 from .metadata import METADATA_KEYS, export_metadata
 from .symbols import Symbols
 from .tables import TypeTable
@@ -43,6 +45,14 @@ def export_constant(value: Any) -> types.Value:
 def _single(value: Any, values: Values) -> types.Value:
     argument = export_argument(value, values)
     return types.Value.create(**{argument.type: argument.value})
+
+
+def _node(node: Node, values: Values) -> types.Value:
+    if node.op != "get_attr":
+        return _single(node, values)
+    subgraph = export_subgraph(node, values)
+    values.subgraphs.append(subgraph)
+    return types.Value.of_subgraph(subgraph.name)
 
 
 def _items(make: Callable[[list[types.Value]], types.Value]) -> Callable[[Any, Values], types.Value]:
@@ -84,6 +94,7 @@ _VALUES: TypeTable[Callable[[Any, Values], types.Value]] = TypeTable(
         list: _items(types.Value.of_list),
         dict: _dict,
         enum.Enum: _enum_member,
+        Node: _node,
         object: _single,
     }
 )
@@ -117,7 +128,9 @@ def export_exact_inputs(
 
 
 def _comes_back(argument: types.Argument, value: Any) -> bool:
-    """Whether a reader of the argument gets the containers of the value: lists, but for lists of ints."""
+    """Whether a reader of the argument gets the value, with its containers: lists, but for lists of ints."""
+    if argument.type == "as_none":
+        return value is None
     if argument.type == "as_int_lists":
         return not isinstance(value, tuple)
     return not _holds_tuple(value)

@@ -13,10 +13,11 @@ from torch.fx import GraphModule, Node
 
 from ..errors import SerializeError
 from ..generated import types
-from .arguments import export_argument
-from .exact import export_notes, export_own_notes
+from .arguments import export_argument, export_input
+from .exact import export_exact, export_notes, export_own_notes
 from .faults import located
 from .nodes import export_node
+from .order import export_order
 from .tables import TypeTable
 from .values import Values, export_value
 
@@ -46,6 +47,7 @@ def export_graph(module: GraphModule, values: Values) -> types.Graph:
             _NODES.get(node.op, _refuse)(node, graph, values)
         except SerializeError as error:
             raise located(error, node.name) from error.__cause__
+    graph.order = export_order(module.graph, values)
     return graph
 
 
@@ -59,6 +61,7 @@ def _add_placeholder(node: Node, graph: types.Graph, values: Values) -> None:
             f"{type(value).__qualname__}"
         ) from None
     graph.inputs.append(export(node, value, values))
+    values.order.append(node.name)
     if (notes := export_notes(node.meta, values.own)) is not None:
         if graph.placeholder_metadata is None:
             graph.placeholder_metadata = {}
@@ -132,7 +135,13 @@ def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
         outputs = (outputs,)
     if not isinstance(outputs, (tuple, list)):
         raise SerializeError(f"expected a tuple of outputs, found {type(outputs).__qualname__}")
-    graph.outputs = [export_argument(output, values) for output in outputs]
+    values.order.append(node.name)
+    graph.outputs = [export_input(node, output, values) for output in outputs]
+    # Subgraphs return tuples, and so does the program.
+    if isinstance(node.args[0], list) or values.inexact:
+        values.inexact = False
+        values.own.add("exact_output")
+        graph.exact_output = export_exact(node.args[0], values)
     if (notes := export_notes(node.meta, values.own)) is not None:
         graph.output_metadata = {node.name: notes}
 

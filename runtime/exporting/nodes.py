@@ -15,9 +15,10 @@ from torch.fx import Node
 from ..errors import SerializeError
 from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, NOT_YET, SYMBOLIC_FUNCTIONS
-from .arguments import Make, export_argument, export_operator_name
+from .arguments import Make, export_input, export_operator_name
 from .exact import export_exact_inputs, export_note
 from .metadata import export_metadata
+from .order import add_to_order
 from .tables import TypeTable
 from .values import Values, export_value
 
@@ -92,11 +93,14 @@ def _node(
     single_tensor: bool | None = None,
 ) -> types.Node:
     meta = node.meta
-    exact_inputs = None
+    add_to_order(node, values)
+    exact_inputs = subgraphs = None
     # Either is rare; several keyword arguments may be in another order than that of the operator's schema.
-    if values.tuples or len(node.kwargs) > 1:
+    if values.inexact or len(node.kwargs) > 1:
         exact_inputs = export_exact_inputs(inputs, node.args, node.kwargs, values)
-        values.tuples = False
+        values.inexact = False
+        if values.subgraphs:
+            subgraphs, values.subgraphs = values.subgraphs, []
     return types.Node(
         target=export_operator_name(node.target),
         inputs=inputs,
@@ -105,6 +109,7 @@ def _node(
         is_hop_single_tensor_return=single_tensor,
         name=node.name,
         exact_inputs=exact_inputs,
+        subgraphs=subgraphs,
         custom=export_note(meta["custom"], values.own) if "custom" in meta else None,
     )
 
@@ -156,7 +161,7 @@ def _export_inputs(node: Node, values: Values) -> list[types.NamedArgument]:
         else:
             continue
         inputs.append(
-            types.NamedArgument(name=name, arg=export_argument(value, values, empty_list), kind=kind)
+            types.NamedArgument(name=name, arg=export_input(node, value, values, empty_list), kind=kind)
         )
     if len(inputs) != len(args) + len(kwargs):
         raise SerializeError(
@@ -172,7 +177,7 @@ def _positional(node: Node, names: Sequence[str], values: Values) -> list[types.
             f"and {list(node.kwargs)}"
         )
     return [
-        types.NamedArgument(name=name, arg=export_argument(value, values), kind=_POSITIONAL)
+        types.NamedArgument(name=name, arg=export_input(node, value, values), kind=_POSITIONAL)
         for name, value in zip(names, node.args, strict=False)
     ]
 
@@ -180,11 +185,11 @@ def _positional(node: Node, names: Sequence[str], values: Values) -> list[types.
 def _export_call(node: Node, values: Values, single_tensor: bool | None = None) -> types.Node:
     """Write a call of something without a schema: its positional arguments have no names."""
     inputs = [
-        types.NamedArgument(name="", arg=export_argument(value, values), kind=_POSITIONAL)
+        types.NamedArgument(name="", arg=export_input(node, value, values), kind=_POSITIONAL)
         for value in node.args
     ]
     inputs += [
-        types.NamedArgument(name=name, arg=export_argument(value, values), kind=_KEYWORD)
+        types.NamedArgument(name=name, arg=export_input(node, value, values), kind=_KEYWORD)
         for name, value in node.kwargs.items()
     ]
     value = node.meta["val"]
@@ -228,6 +233,7 @@ def _export_multiple(node: Node, results: Sequence[Any], values: Values) -> list
     outputs = []
     for index, result in enumerate(results):
         owners = parts.get(index, [])
+        values.items += [owner.name for owner in owners[:1]]
         unused = f"{node.name}_unused_{index}"
         if isinstance(result, list):
             unused = f"{owners[0].name}_unused" if owners else unused
@@ -249,6 +255,7 @@ def _export_tensors(
                 f"expected tensors in a list that a node yields, found {type(tensor).__qualname__}"
             )
         users = parts.get(index, [])
+        values.items += [user.name for user in users[:1]]
         name = users[0].name if users else f"{unused}_{index}"
         export_value(name, tensor, users, values)
         arguments.append(types.TensorArgument(name=name))

@@ -53,7 +53,11 @@ class Values:
         own: Names of the fields of our own in use so far, shared by all graphs of the program.
         refused: What PyTorch's reader will refuse of the program so far, shared by all graphs of the program.
         beyond: What PyTorch's format cannot express of the program so far, likewise.
-        tuples: Whether an argument written since this was last reset held a tuple, which becomes a list.
+        inexact: Whether an argument written since this was last reset lost something: a tuple becomes a list.
+        subgraphs: The subgraphs in containers among the arguments of the node that is being written.
+        attributes: The `get_attr` nodes that arguments have named so far.
+        items: The names of the `getitem` nodes that take the node that is being written apart.
+        order: The names of all FX nodes in the order in which reading makes them.
     """
 
     symbols: Symbols
@@ -66,7 +70,11 @@ class Values:
     own: set[str] = field(default_factory=set)
     refused: list[str] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
-    tuples: bool = False
+    inexact: bool = False
+    subgraphs: list[types.GraphArgument] = field(default_factory=list)
+    attributes: set[Node] = field(default_factory=set)
+    items: list[str] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
 
     def inner(self) -> Values:
         """Those of a subgraph, empty."""

@@ -94,10 +94,20 @@ def _graph(value: types.GraphArgument, values: Values) -> Node:
         values.module.register_module(name, import_subgraph(value.graph, values))
     elif known != value.graph:
         raise DeserializeError(f"expected one subgraph named {name!r}, found two different ones")
-    node = values.graph.create_node("get_attr", name, name=value.node or name)
-    if value.node is not None:
-        check_name(value.node)
-        node.name = value.node  # FX alters a name that another node has for the time being
+    return _attribute(name, value.node, values)
+
+
+def _attribute(target: str, exact_name: str | None, values: Values) -> Node:
+    """The node that stands for a subgraph; several arguments share one where its name says so."""
+    if exact_name is None:
+        node = values.graph.create_node("get_attr", target, name=target)
+    elif exact_name in values.attributes:
+        return values.attributes[exact_name]
+    else:
+        check_name(exact_name)
+        node = values.graph.create_node("get_attr", target, name=exact_name)
+        node.name = exact_name  # FX alters a name that it finds unfit
+    values.attributes.setdefault(node.name, node)
     return node
 
 

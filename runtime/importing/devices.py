@@ -84,6 +84,8 @@ class Devices:
         for node in graph.nodes:
             for named in node.inputs:
                 self._move_argument(named.arg)
+            for subgraph in node.subgraphs or ():
+                self._move_graph(subgraph.graph)
             for exact in node.exact_inputs or ():
                 if exact.value is not None:
                     self._move_value(exact.value)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..treespecs import enum_member
 from .arguments import import_argument
+from .enums import import_enum_member
 from .faults import each, located
 from .values import Values, import_device, import_layout, import_memory_format, import_scalar_type
+
+_Single = Callable[[types.Value], Any]
+_Known = tuple[type, ...]  # classes that the caller has handed in
 
 
 def import_exact(value: types.Value, values: Values) -> Any:
@@ -17,73 +23,91 @@ def import_exact(value: types.Value, values: Values) -> Any:
 
     Args:
         value: The value.
-        values: The graph, to whose nodes the value may refer.
+        values: The graph, to whose nodes the value may refer, with the node's subgraphs.
     """
-    return _import(value, lambda single: import_argument(_argument(single), values))
+    known = values.program.permissions.types
+    return _import(value, lambda single: _single(single, values, known), known)
 
 
-def _argument(value: types.Value) -> types.Argument:
-    return types.Argument.create(**{value.type: value.value})
+def _single(value: types.Value, values: Values, known: _Known) -> Any:
+    if value.type == "as_enum":
+        return _constant(value, known)
+    if value.type != "as_subgraph":
+        return import_argument(types.Argument.create(**{value.type: value.value}), values)
+    name = value.as_subgraph
+    if name not in values.in_containers:
+        raise DeserializeError(f"expected a subgraph of the node, found {name[:80]!r}")
+    return import_argument(types.Argument.of_graph(values.in_containers[name]), values)
 
 
-def import_note(value: types.Value) -> Any:
+def import_note(value: types.Value, known: _Known = ()) -> Any:
     """Read a note that users left in `meta["custom"]`: a value that refers to nothing in a graph.
 
     Example:
         >>> import_note(types.Value.of_tuple([types.Value.of_int(1), types.Value.of_string("a")]))
         (1, 'a')
     """
-    return _import(value, _constant)
+    return _import(value, lambda single: _constant(single, known), known)
 
 
-_Single = Callable[[types.Value], Any]
-
-
-def _import(value: types.Value, single: _Single) -> Any:
+def _import(value: types.Value, single: _Single, known: _Known) -> Any:
     read = _CONTAINERS.get(value.type)
     if read is None:
         return single(value)
     try:
-        return read(value.value, single)
+        return read(value.value, single, known)
     except Exception as error:
         raise located(error, value.type) from error
 
 
-def _list(items: list[types.Value], single: _Single) -> list[Any]:
-    return each("", items, lambda item: _import(item, single))
+def _list(items: list[types.Value], single: _Single, known: _Known) -> list[Any]:
+    return each("", items, lambda item: _import(item, single, known))
 
 
-def _dict(items: list[types.ValueItem], single: _Single) -> dict[Any, Any]:
+def _dict(items: list[types.ValueItem], single: _Single, known: _Known) -> dict[Any, Any]:
     made: dict[Any, Any] = {}
     for index, item in enumerate(items):
         try:
-            key = _key(item.key)
+            key = _key(item.key, known)
             if key in made:
                 raise DeserializeError(f"expected each key once, found {key!r:.80} again")
-            made[key] = _import(item.value, single)
+            made[key] = _import(item.value, single, known)
         except Exception as error:
             raise located(error, f"[{index}]") from error
     return made
 
 
-def _key(value: types.Value) -> Any:
+def _key(value: types.Value, known: _Known) -> Any:
     if value.type in ("as_list", "as_dict"):
         raise DeserializeError(f"expected a constant or a tuple as key, found {value.type}")
-    return tuple(map(_key, value.as_tuple)) if value.type == "as_tuple" else _constant(value)
+    if value.type == "as_tuple":
+        return tuple([_key(item, known) for item in value.as_tuple])
+    return _constant(value, known)
 
 
-_CONTAINERS: dict[str, Callable[[Any, _Single], Any]] = {
+_CONTAINERS: dict[str, Callable[[Any, _Single, _Known], Any]] = {
     "as_list": _list,
-    "as_tuple": lambda items, single: tuple(_list(items, single)),
+    "as_tuple": lambda items, single, known: tuple(_list(items, single, known)),
     "as_dict": _dict,
 }
 
 
-def _constant(value: types.Value) -> Any:
+def _constant(value: types.Value, known: _Known) -> Any:
+    if value.type == "as_enum":
+        return _enum_member(value.as_enum, known)
     try:
         return _CONSTANTS[value.type](value.value)
     except KeyError:
         raise DeserializeError(f"expected a constant, found {value.type}") from None
+
+
+def _enum_member(value: types.EnumMember, known: _Known) -> enum.Enum:
+    member = enum_member(value.fqn, value.name)
+    if member is None:
+        raise DeserializeError(
+            f"expected a member of an enum, MODULE:NAME, found {value.fqn[:60]!r} and {value.name[:60]!r}"
+        )
+    return import_enum_member(member, known)
 
 
 _CONSTANTS: dict[str, Callable[[Any], Any]] = {

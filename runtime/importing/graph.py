@@ -12,18 +12,27 @@ from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_pa
 from ..errors import DeserializeError
 from ..generated import types
 from .arguments import import_argument
+from .exact import import_exact
 from .faults import located, within
 from .metadata import METADATA_KEYS
 from .nodes import import_node, import_notes
+from .order import import_order
 from .values import Program, Values
 
 
-def import_graph(tree: types.Graph, program: Program, constant_names: dict[int, str] | None = None) -> Values:
+def import_graph(
+    tree: types.Graph,
+    program: Program,
+    constant_names: dict[int, str] | None = None,
+    *,
+    is_subgraph: bool = False,
+) -> Values:
     """Read a graph, the subgraphs of its higher-order operators included.
 
     Args:
         tree: The graph.
         program: What it shares with the program's other graphs.
+        is_subgraph: Whether a call of another graph is given it.
         constant_names: By position, the names of inputs that are constants: a graph keeps their values only.
 
     Returns:
@@ -49,9 +58,10 @@ def import_graph(tree: types.Graph, program: Program, constant_names: dict[int, 
     _drop_unused_outputs(values)
     _add_notes("placeholder", tree.placeholder_metadata, values)
     _add_notes("output", tree.output_metadata, values)
+    import_order(values)
     _add_notes("get_attr", tree.get_attr_metadata, values)
     _add_notes("getitem", tree.getitem_metadata, values)
-    _bind_unbacked(values)
+    _bind_unbacked(values, is_subgraph)
     symbols.unbound = outer_unbound
     return values
 
@@ -64,7 +74,7 @@ def _in_node(error: DeserializeError, node: types.Node) -> DeserializeError:
 def import_subgraph(tree: types.Graph, values: Values) -> GraphModule:
     """Read the graph that a higher-order operator is called with."""
     try:
-        inner = import_graph(tree, values.program)
+        inner = import_graph(tree, values.program, is_subgraph=True)
     except DeserializeError as error:
         raise located(error, "graph") from error.__cause__
     try:
@@ -110,6 +120,14 @@ def _add_output(tree: types.Graph, values: Values) -> None:
             outputs.append(import_argument(argument, values))
         except Exception as error:
             raise located(error, f"outputs[{index}]") from error
+    if tree.exact_output is not None:
+        with within("exact_output"):
+            exact = import_exact(tree.exact_output, values)
+        if not isinstance(exact, (list, tuple)) or len(exact) != len(outputs):
+            raise DeserializeError(f"expected {len(outputs)} outputs", path="exact_output")
+        node = values.graph.output(exact)
+        node.meta["val"] = type(exact)(map(_output_value, exact))
+        return
     if tree.is_single_tensor_return:
         if len(outputs) != 1 or not isinstance(outputs[0], Node):
             raise DeserializeError(
@@ -119,9 +137,11 @@ def _add_output(tree: types.Graph, values: Values) -> None:
         node.meta["val"] = outputs[0].meta["val"]
     else:
         node = values.graph.output(tuple(outputs))
-        node.meta["val"] = tuple(
-            output.meta.get("val") if isinstance(output, Node) else output for output in outputs
-        )
+        node.meta["val"] = tuple(map(_output_value, outputs))
+
+
+def _output_value(output: Any) -> Any:
+    return output.meta.get("val") if isinstance(output, Node) else output
 
 
 def _add_notes(kind: str, notes: dict[str, types.Notes] | None, values: Values) -> None:
@@ -171,8 +191,11 @@ def _drop_unused_outputs(values: Values) -> None:
             node.name = values.graph._graph_namespace.create_name("getitem", None)
 
 
-def _bind_unbacked(values: Values) -> None:
-    """Note on each node which unbacked symbols it makes, and where in its value they are."""
+def _bind_unbacked(values: Values, is_subgraph: bool) -> None:
+    """Note on each node which unbacked symbols it makes, and where in its value they are.
+
+    What a subgraph is given, something outside of it has made.
+    """
     symbols = values.program.symbols
     if not symbols.unbound:
         return
@@ -183,7 +206,7 @@ def _bind_unbacked(values: Values) -> None:
         bindings = _free_unbacked_symbols_with_path(
             value, (), shape_env=symbols.shape_env, pending=symbols.unbound, simplify=True
         )
-        if bindings:
+        if bindings and not (is_subgraph and node.op == "placeholder"):
             node.meta["unbacked_bindings"] = bindings
         if not symbols.unbound:
             return

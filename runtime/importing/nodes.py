@@ -47,6 +47,7 @@ def import_node(node: types.Node, values: Values) -> None:
         raise located(error, "target") from error
     higher_order = isinstance(target, HigherOrderOperator)
     in_tuple = higher_order and not node.is_hop_single_tensor_return
+    values.in_containers = {subgraph.name: subgraph for subgraph in node.subgraphs or ()}
     if isinstance(target, OpOverload):
         args, kwargs = _import_inputs(node, target, values)
     else:
@@ -65,8 +66,8 @@ def import_node(node: types.Node, values: Values) -> None:
     fx_node.meta.update(meta)
     if higher_order:
         # The format has no room for metadata of the nodes that get a subgraph: they take the call's.
-        for argument in (*args, *kwargs.values()):
-            if isinstance(argument, Node) and argument.op == "get_attr":
+        for argument in fx_node.all_input_nodes:
+            if argument.op == "get_attr":
                 argument.meta.update(import_notes(node, values))
     _learn(target, fx_node, values)
 
@@ -76,7 +77,7 @@ def import_notes(node: types.Node | types.Notes, values: Values) -> dict[str, An
     meta = values.program.metadata.import_metadata(node.metadata)
     if node.custom is not None:
         with within("custom"):
-            meta["custom"] = import_note(node.custom)
+            meta["custom"] = import_note(node.custom, values.program.permissions.types)
     return meta
 
 
@@ -207,6 +208,8 @@ def _import_outputs(node: types.Node, fx_node: Node, in_tuple: bool, values: Val
     """
     outputs = node.outputs
     if not outputs:
+        if isinstance(fx_node.target, HigherOrderOperator):
+            fx_node.meta["val"] = ()  # PyTorch demands one of whatever has subgraphs
         return
     member = outputs[0].type
     if len(outputs) > 1 or (in_tuple and member != "as_none"):

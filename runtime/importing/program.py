@@ -76,7 +76,7 @@ def import_program(
             meta = import_graph_metadata(module)
             if module.custom is not None:
                 with within("custom"):
-                    meta["custom"] = import_note(module.custom)
+                    meta["custom"] = import_note(module.custom, permissions.types)
             ep = ExportedProgram(
                 root=values.module,
                 graph=values.graph,

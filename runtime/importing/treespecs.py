@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import collections
-import enum
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -19,6 +18,7 @@ from ..exact_treespecs import TorchConstant, is_class_path, parse_exact_treespec
 from ..generated import types
 from ..permissions import NO_PERMISSIONS, Permissions
 from ..treespecs import FACTORIES, EnumMember, Factory, TreeSpecNode, context_value, parse_treespec
+from .enums import import_enum_member
 from .exact import import_note
 
 _LEAF = pytree.tree_structure(0)
@@ -164,15 +164,3 @@ def _check_fields(node: TreeSpecNode, kind: Any, saved: types.NamedTupleDef | No
             f"{', '.join(saved.field_names)}"[:300],
             hint="Register the class as it was when the program was saved",
         )
-
-
-def import_enum_member(member: EnumMember, known: tuple[type, ...] = ()) -> enum.Enum:
-    """Read a member of an enum that is known or imported already; a file never makes Python import one."""
-    found = find_class(member.module, member.qualified_name, known)
-    if not isinstance(found, enum.EnumMeta) or member.name not in found.__members__:
-        raise DeserializeError(
-            f"expected a member of an enum that is imported, found "
-            f"{member.module}.{member.qualified_name}.{member.name}"[:300],
-            hint=f"Import {member.module[:100]} before loading, or pass the class with types=[...]",
-        )
-    return found.__members__[member.name]

@@ -65,6 +65,8 @@ class Values:
         nodes: The FX node that produces each value.
         unnamed: The `getitem` nodes whose names the format does not keep, as an ordered set.
         subgraphs: The graph read for each subgraph name.
+        attributes: The `get_attr` nodes, by name.
+        in_containers: Of the node that is being read, the subgraphs in containers among its arguments.
     """
 
     program: Program
@@ -75,6 +77,8 @@ class Values:
     nodes: dict[str, Node] = field(default_factory=dict)
     unnamed: dict[Node, None] = field(default_factory=dict)
     subgraphs: dict[str, types.Graph] = field(default_factory=dict)
+    attributes: dict[str, Node] = field(default_factory=dict)
+    in_containers: dict[str, types.GraphArgument] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:
         """The FX node that produces a value."""

@@ -31,8 +31,10 @@ def _tensor(scope: Scope, value: types.TensorArgument) -> None:
 
 
 def _tensors(scope: Scope, value: list[types.TensorArgument]) -> None:
+    # Operands of higher-order operators, of whatever kind, are such a list to PyTorch.
+    operands = scope.node is not None and scope.node.target.startswith("torch.ops.higher_order.")
     for tensor in value:
-        scope.use(tensor.name, "tensor")
+        scope.use(tensor.name, scope.kinds.get(tensor.name, "tensor") if operands else "tensor")
 
 
 def _nested_tensors(scope: Scope, value: list[list[types.TensorArgument]]) -> None:
@@ -83,11 +85,17 @@ def _operator(scope: Scope, value: str) -> None:
 
 
 def _graph(scope: Scope, value: types.GraphArgument) -> None:
-    scope.check_name(value.name, ".as_graph.name")
+    check_subgraph(scope, value, ".as_graph")
+
+
+def check_subgraph(scope: Scope, value: types.GraphArgument, step: str) -> None:
+    """Checks a subgraph, now its name, later what is in it; `step` leads from where the scope is to it."""
+    scope.check_name(value.name, f"{step}.name")
     if value.node is not None:
         scope.program.own = True
-        scope.check_name(value.node, ".as_graph.node")
-        scope.take(value.node)
+        scope.check_name(value.node, f"{step}.node")
+        if value.node not in scope.getters:  # several arguments may share one
+            scope.take(value.node)
     scope.getters.add(value.name if value.node is None else value.node)
     known = scope.subgraphs.setdefault(value.name, value.graph)
     if known is not value.graph:
@@ -97,7 +105,7 @@ def _graph(scope: Scope, value: types.GraphArgument) -> None:
         message = f"expected at most {most} nested subgraphs, found more"
         scope.add("depth", message, hint=raising("nested_graphs"))
     else:
-        pending = Pending(value.graph, f"{scope.place()}.as_graph.graph", scope.depth + 1)
+        pending = Pending(value.graph, f"{scope.place()}{step}.graph", scope.depth + 1)
         scope.program.pending.append(pending)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
-from .arguments import check_member
+from ..treespecs import enum_member
+from .arguments import check_member, check_subgraph
 from .metadata import metadata_problems
 from .scopes import Scope
 
@@ -29,8 +30,13 @@ _BEYOND_JSON = frozenset({"as_complex", "as_scalar_type", "as_memory_format", "a
 
 def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
     """Checks the exact arguments of a node that has some against the arguments that PyTorch reads."""
-    assert node.exact_inputs is not None
     scope.program.own = True
+    if node.exact_inputs is None:
+        scope.add("exact", "expected exact_inputs that name the subgraphs, found none", ".subgraphs")
+        return
+    for position, subgraph in enumerate(node.subgraphs or ()):
+        scope.at = ("nodes", index, "subgraphs", position)
+        check_subgraph(scope, subgraph, "")
     waiting: dict[str, list[types.Argument]] = {}
     for item in node.inputs:
         waiting.setdefault(item.name, []).append(item.arg)
@@ -43,12 +49,45 @@ def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
         if exact.value is None:
             continue
         scope.at = (*scope.at, "value")
-        if _check_value(scope, exact.value, 0) and _shape(exact.value) != _shape(argument):
+        if not _check_value(scope, exact.value, 0) or _stands_in(scope, argument):
+            continue
+        if _shape(exact.value) != _shape(argument):
             scope.add("exact", "expected the value of the input, but for containers, found another")
     scope.at = ("nodes", index, "exact_inputs")
     if missing := sum(map(len, waiting.values())):
         scope.add("exact", f"expected as many as inputs, found {missing} fewer")
     scope.at = ("nodes", index)
+
+
+def check_exact_output(scope: Scope, graph: types.Graph, exact: types.Value) -> None:
+    """Checks what a graph returns against the outputs that PyTorch reads."""
+    scope.program.own = True
+    scope.at = ("exact_output",)
+    if exact.type not in ("as_list", "as_tuple") or len(exact.value) != len(graph.outputs):
+        scope.add("exact", f"expected {len(graph.outputs)} outputs, found {exact.type}")
+        return
+    for output, argument in zip(exact.value, graph.outputs, strict=True):
+        if not _check_value(scope, output, 0) or _stands_in(scope, argument):
+            continue
+        if _shape(output) != _shape(argument):
+            scope.add("exact", "expected the outputs, but for containers, found others")
+
+
+def check_order(scope: Scope, graph: types.Graph, order: list[str]) -> None:
+    """Checks that the order of FX nodes has each name once, and the calls as they stand."""
+    scope.program.own = True
+    scope.at = ("order",)
+    if len(set(order)) != len(order):
+        scope.add("exact", "expected each name once, found one again")
+    calls = [node.name for node in graph.nodes if node.name is not None]
+    known = set(calls)
+    if [name for name in order if name in known] != calls:
+        scope.add("exact", "expected the calls in the order of `nodes`, found another")
+
+
+def _stands_in(scope: Scope, argument: types.Argument) -> bool:
+    """Whether an argument is None because PyTorch's format cannot express the exact one."""
+    return scope.program.beyond and argument.type == "as_none"
 
 
 def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
@@ -60,13 +99,33 @@ def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
     if value.type in ("as_list", "as_tuple"):
         return all([_check_value(scope, item, depth + 1) for item in value.value])
     if value.type == "as_dict":
-        if any(item.key.type != "as_string" for item in value.as_dict):
+        if not scope.program.beyond and any(item.key.type != "as_string" for item in value.as_dict):
             scope.add("exact", "expected strings as keys, found others")
             return False
-        return all([_check_value(scope, item.value, depth + 1) for item in value.as_dict])
+        parts = [part for item in value.as_dict for part in (item.key, item.value)]
+        return all([_check_value(scope, part, depth + 1) for part in parts])
     before = len(scope.findings.found)
-    check_member(scope, value.type, value.value)
+    _OWN.get(value.type, check_member)(scope, value.type, value.value)
     return len(scope.findings.found) == before
+
+
+def _check_named_subgraph(scope: Scope, member: str, name: str) -> None:
+    known = scope.node.subgraphs or () if scope.node is not None else ()
+    if name not in [subgraph.name for subgraph in known]:
+        scope.add("exact", f"expected one of the node's subgraphs, found {name[:80]!r}")
+
+
+def _check_enum(scope: Scope, member: str, value: types.EnumMember) -> None:
+    if enum_member(value.fqn, value.name) is None:
+        found = f"{value.fqn}.{value.name}"[:80]
+        scope.add("exact", f"expected a member of an enum, MODULE:NAME, found {found!r}")
+
+
+#: Members that `Argument` lacks.
+_OWN: dict[str, Callable[[Scope, str, Any], None]] = {
+    "as_subgraph": _check_named_subgraph,
+    "as_enum": _check_enum,
+}
 
 
 def _shape(value: types.Value | types.Argument) -> Any:
@@ -78,13 +137,17 @@ def _shape_of(member: str, value: Any) -> Any:
     if member in ("as_list", "as_tuple"):
         return [_shape(item) for item in value]
     if member == "as_dict":
-        return {item.key.value: _shape(item.value) for item in value}
+        return {_key_shape(item.key): _shape(item.value) for item in value}
     if member == "as_string_to_argument":
         return {key: _shape(item) for key, item in value.items()}
     if (item_member := _ITEMS.get(member)) is not None:
         return [_shape_of(item_member, item) for item in value]
     single = _SINGLES.get(member)
     return single(member, value) if single is not None else (member, repr(value))
+
+
+def _key_shape(key: types.Value) -> Any:
+    return key.as_string if key.type == "as_string" else (key.type, repr(key.value))
 
 
 #: Members that are lists, with the member that each item would be.
@@ -190,6 +253,10 @@ def _note(value: types.Value, most: int, depth: int = 0) -> Any:
         return made
     if member in _CONSTANTS:
         return _CONSTANTS[member](value.value)
+    if member == "as_enum":
+        if enum_member(value.as_enum.fqn, value.as_enum.name) is None:
+            raise _Problem(f"expected a member of an enum, MODULE:NAME, found {value.as_enum.fqn[:80]!r}")
+        return _Beyond(member, repr(value.value))
     if member in _BEYOND_JSON:
         return _Beyond(member, repr(value.value))
     raise _Problem(f"expected a constant, found {member}")

@@ -8,7 +8,7 @@ from ..generated import types
 from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, argument_names, check_argument, is_known_name
-from .exact import check_exact_inputs, check_notes, note_problems
+from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
 from .metadata import metadata_problems
 from .scopes import ProgramState, Scope
 from .subgraphs import check_operands
@@ -67,12 +67,16 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
             scope.add("argument", f"expected a value or a constant as output, found {argument.type}")
         else:
             check_argument(scope, argument)
+    if graph.exact_output is not None:
+        check_exact_output(scope, graph, graph.exact_output)
     scope.at = ("outputs",)
     if graph.is_single_tensor_return and (len(graph.outputs) != 1 or not argument_names(graph.outputs[0])):
         scope.add("argument", f"expected one tensor as the only output, found {len(graph.outputs)} outputs")
     scope.at = ("nodes",)
     for name in scope.subgraphs:
         scope.take(name)
+    if graph.order is not None:
+        check_order(scope, graph, graph.order)
     if scope.levels != 0:
         scope.add("functorch-levels", f"expected every level to be closed, found {scope.levels} open")
 
@@ -119,7 +123,7 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             scope.at = ("nodes", index, "inputs", position, "name")
             scope.check_name(named.name, check=check_identifier)
     scope.at = ("nodes", index)
-    if node.exact_inputs is not None:
+    if node.exact_inputs is not None or node.subgraphs is not None:
         check_exact_inputs(scope, node, index)
     if node.custom is not None:
         scope.program.own = True

@@ -42,7 +42,10 @@ def check_operands(node: types.Node, name: str) -> Iterator[str]:
     operands = OPERANDS.get(name)
     if operands is None:
         return
-    arguments = [named.arg for named in node.inputs if not named.name]
+    exact = [item.value for item in node.exact_inputs or ()] or [None] * len(node.inputs)
+    arguments: list[types.Argument | types.Value] = [
+        value or named.arg for named, value in zip(node.inputs, exact, strict=False) if not named.name
+    ]
     if len(arguments) != len(node.inputs):
         return  # given by keyword: nothing that exporters write
     least = max(*operands.graphs, *operands.lists, operands.rest or 0) + (operands.rest is None)
@@ -51,10 +54,11 @@ def check_operands(node: types.Node, name: str) -> Iterator[str]:
         return
     graphs = []
     for position in operands.graphs:
-        if arguments[position].type != "as_graph":
-            yield f"expected a subgraph as argument {position}, found {arguments[position].type}"
+        argument = arguments[position]
+        if not isinstance(argument, types.Argument) or argument.type != "as_graph":
+            yield f"expected a subgraph as argument {position}, found {argument.type}"
             return
-        graphs.append(arguments[position].as_graph)
+        graphs.append(argument.as_graph)
     count = 0
     for position in operands.lists:
         values = arguments[position].value

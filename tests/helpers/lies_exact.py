@@ -307,3 +307,70 @@ def exact_spec_alone_where_pytorch_could_have_one(tree: Tree) -> None:
 def nothing_that_pytorch_cannot_express(tree: Tree) -> None:
     _sign(tree)
     tree.beyond = []
+
+
+@lie("exact", f"{NODE}.subgraphs", f"expected exact_inputs that name the subgraphs, found none, {COND}")
+def subgraphs_that_nothing_names(tree: Tree) -> None:
+    _sign(tree)
+    node = node_of(tree, "cond")
+    node.subgraphs = [types.GraphArgument("mask", node.inputs[1].arg.as_graph.graph)]
+
+
+@lie(
+    "exact",
+    f"{NODE}.exact_inputs[3].value",
+    f"expected one of the node's subgraphs, found 'true_graph_0', {COND}",
+)
+def exact_input_with_a_subgraph_of_nobody(tree: Tree) -> None:
+    _exact(tree, Value.of_tuple([Value.of_subgraph("true_graph_0")]))
+
+
+@lie(
+    "exact",
+    f"{NODE}.exact_inputs[3].value",
+    f"expected a member of an enum, MODULE:NAME, found 'os.system.x', {COND}",
+)
+def exact_input_with_a_function_as_enum(tree: Tree) -> None:
+    _exact(tree, Value.of_tuple([Value.of_enum(types.EnumMember("os.system", "x"))]))
+
+
+@lie(
+    "exact",
+    f"{NODE}.exact_inputs[3].value",
+    f"expected the value of the input, but for containers, found another, {COND}",
+)
+def exact_input_where_nothing_stands_in(tree: Tree) -> None:
+    _exact(tree, Value.of_tuple([Value.of_int(1)]))
+    tree.beyond = ["something else"]
+
+
+@lie("exact", f"{GRAPH}.exact_output", "expected the outputs, but for containers, found others")
+def exact_output_of_another_value(tree: Tree) -> None:
+    _sign(tree)
+    outputs = tree.graph_module.graph.outputs
+    exact = [Value.create(**{argument.type: argument.value}) for argument in outputs]
+    tree.graph_module.graph.exact_output = Value.of_tuple([*exact[:-1], Value.of_int(1)])
+
+
+@lie("exact", f"{GRAPH}.exact_output", "expected 3 outputs, found as_none")
+def exact_output_that_is_none(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.exact_output = Value.of_none(True)
+
+
+def _order(tree: Tree) -> list[str]:
+    _sign(tree)
+    graph = tree.graph_module.graph
+    graph.order = [name for node in graph.nodes if (name := node.name) is not None]
+    return graph.order
+
+
+@lie("exact", f"{GRAPH}.order", "expected the calls in the order of `nodes`, found another")
+def order_that_turns_calls_around(tree: Tree) -> None:
+    _order(tree).reverse()
+
+
+@lie("exact", f"{GRAPH}.order", "expected each name once, found one again")
+def order_with_a_name_twice(tree: Tree) -> None:
+    order = _order(tree)
+    order += ["output", "output"]

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn, randn
 from torch.export import Dim
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from .cases import Table, call
 
@@ -50,3 +51,40 @@ def namedtuples_that_pytree_has_no_name_for(self: nn.Module, pair: Unnamed) -> U
 @BEYOND.case(lambda: call(randn(3, 4)), unsaved="torch.return_types")
 def named_return_types_as_outputs(self: nn.Module, x: Tensor) -> Any:
     return x.max(1), {"top": x.topk(2), "rest": [x.sort()]}
+
+
+@BEYOND.case(
+    lambda rows=4, value=1: call(torch.full((rows, 3), float(value))),
+    shapes={"x": {0: Dim("rows", min=3)}},
+    sizes=({"rows": 6, "value": 2},),
+    unsaved="while_loop",
+)
+def while_loop_over_numbers_and_tensors(self: nn.Module, x: Tensor) -> Any:
+    def step(i: int, flag: bool, y: Tensor) -> Any:
+        return i + 1, flag, y * 2
+
+    return torch.while_loop(lambda i, flag, y: i < x.shape[0], step, (0, True, x))
+
+
+def _attention_inputs(size: int = 16) -> Any:
+    return call(*(randn(1, 2, size, 8) for _ in range(3)))
+
+
+@BEYOND.case(_attention_inputs, unsaved="flex_attention")
+def flex_attention_with_a_score_function(self: nn.Module, q: Tensor, k: Tensor, v: Tensor) -> Any:
+    return flex_attention(q, k, v, score_mod=lambda score, batch, head, i, j: score + (i - j))
+
+
+@BEYOND.case(_attention_inputs, unsaved="flex_attention")
+def flex_attention_with_a_mask_function(self: nn.Module, q: Tensor, k: Tensor, v: Tensor) -> Any:
+    mask = create_block_mask(lambda batch, head, i, j: i >= j, None, None, 16, 16, device="cpu")
+    return flex_attention(q, k, v, block_mask=mask)
+
+
+@BEYOND.case(lambda: call(randn(4, 4)), unread="is missing val field")
+def gradients_on_within_gradients_off(self: nn.Module, x: Tensor) -> Any:
+    with torch.no_grad():
+        y = x @ x
+        with torch.enable_grad():
+            z = y.sin()
+    return y, z

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn, randn
+from torch._higher_order_ops.scan import scan
 from torch.export import Dim, ExportedProgram
 
 from .cases import Case, Table, call
@@ -228,3 +229,50 @@ STRUCTURE.add(
         sizes=({"rows": 3},),
     )
 )
+
+
+@case(lambda: call(randn(5, 3), randn(3)))
+def scan_with_reverse(self, xs, init):
+    return scan(lambda carried, x: (carried + x, carried * x), init, xs, reverse=True)
+
+
+@case(
+    lambda rows=5: call(randn(rows, 3), randn(3)),
+    shapes={"xs": {0: Dim("rows", min=3)}, "init": None},
+    sizes=({"rows": 7},),
+)
+def scan_over_a_size(self, xs, init):
+    return scan(lambda carried, x: (carried + x * xs.shape[0], carried * x), init, xs)
+
+
+@case(
+    lambda rows=5: call(randn(rows, 3)),
+    shapes={"x": {0: Dim("rows", min=3)}},
+    sizes=({"rows": 7},),
+)
+def while_loop_over_sizes(self, x):
+    def step(i, end, y):
+        return i + 1, end, y * 2
+
+    return torch.while_loop(lambda i, end, y: i < end, step, (x.shape[0] - 2, x.shape[0], x))
+
+
+@case(lambda value=1: call(torch.full((3,), float(value))), sizes=({"value": -1},))
+def cond_that_returns_a_number(self, x):
+    return torch.cond(x.sum() > 0, lambda x: (x + 1, 2), lambda x: (x - 1, 3), (x,))
+
+
+@case(lambda: call(randn(4, 4)))
+def autocast_in_a_region(self, x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = x @ x
+        z = y + 1
+    return y, z * 2
+
+
+@case(lambda: call(randn(4, 4)))
+def gradients_off_in_a_region(self, x):
+    with torch.no_grad():
+        y = x @ x
+        z = y.sin()
+    return y + z

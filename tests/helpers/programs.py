@@ -208,7 +208,10 @@ def _describe_tensor(tensor: Tensor) -> str:
     if parts := _parts(tensor):
         grad += f" of {[f'{name} {part.dtype} {tuple(part.shape)}' for name, part in parts.items()]}"
         grad += " coalesced" * (tensor.layout is torch.sparse_coo and tensor.is_coalesced())
-    kind = f"{type(tensor).__name__} {tensor.dtype} {tensor.device} {tensor.layout}"
+    # functorch wraps fake tensors in levels that exist only while it runs.
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    name = FakeTensor.__name__ if wrapped else type(tensor).__name__
+    kind = f"{name} {tensor.dtype} {tensor.device} {tensor.layout}"
     return f"{kind} size {size} stride {stride}{grad}"
 
 

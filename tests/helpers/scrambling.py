@@ -107,7 +107,8 @@ def _scramble_graph(graph: Json, random: Random) -> dict[str, str]:
         name: f"{random.choice(['_', 'v', 'relu_'])}{number}"
         for name, number in zip(old, numbers, strict=True)
     }
-    _rename([graph["inputs"], graph["outputs"], graph["nodes"], graph["custom_obj_values"]], names)
+    parts = ("inputs", "outputs", "exact_output", "nodes", "custom_obj_values")
+    _rename([graph.get(part) for part in parts], names)
     for table in _VALUES:
         graph[table] = {names[name]: value for name, value in graph[table].items()}
     return names

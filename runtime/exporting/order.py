@@ -1,0 +1,29 @@
+"""The order of FX nodes that the format has no room for: `getitem` and `get_attr` nodes."""
+
+from __future__ import annotations
+
+from torch.fx import Graph, Node
+
+from .values import Values
+
+
+def add_to_order(node: Node, values: Values) -> None:
+    """Note which FX nodes reading makes of a call: those of its subgraphs, the call, those of its results."""
+    values.order += [
+        argument.name
+        for argument in node.all_input_nodes
+        if argument.op == "get_attr" and next(iter(argument.users)) is node
+    ]
+    values.order.append(node.name)
+    values.order += values.items
+    values.items.clear()
+
+
+def export_order(graph: Graph, values: Values) -> list[str] | None:
+    """Write the names of all FX nodes in order, or None where reading makes them in that order anyway."""
+    names = [node.name for node in graph.nodes]
+    # Of several `getitem` nodes for one value the format keeps one; and unused nodes are not written.
+    if names == values.order or sorted(names) != sorted(values.order):
+        return None
+    values.own.add("order")
+    return names

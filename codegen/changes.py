@@ -78,8 +78,12 @@ class Changes:
         return _spelled(ref, names)
 
     def same_default(self, old: Field, new: Field) -> bool:
-        """Whether a reader who sees the default sees the same: of an enum the number, whatever its name."""
-        return _default(self.before, old) == _default(self.after, new)
+        """Whether a reader who sees the default sees the same: of an enum the number, whatever its name.
+
+        An enum's value that has another number by now is a change of the enum, and not of each default.
+        """
+        same_name = isinstance(old.type, NamedType) and old.default == new.default
+        return same_name or _default(self.before, old) == _default(self.after, new)
 
 
 def compare(before: Schema, after: Schema) -> Changes:

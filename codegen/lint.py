@@ -153,7 +153,7 @@ def _field_order(schema: Schema) -> Iterator[Report]:
 
 def _doc_text(schema: Schema) -> Iterator[Report]:
     for name, item in items(schema):
-        found = [text for text in ("*/", "/*", '"""', "\\") if text in item.doc]
+        found = [text for text in ("*/", "/*", "??/", '"""', "\\") if text in item.doc]
         found += sorted({f"U+{ord(sign):04X}" for sign in item.doc if not sign.isprintable()})
         if found:
             message = f"the doc of `{name}` has {' and '.join(found)}"

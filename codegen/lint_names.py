@@ -7,29 +7,28 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from . import python, words
 from .changes import members
-from .model import EnumValue, Field, Kind, Schema, TypeDef
+from .model import EnumValue, Field, Kind, Position, Schema, TypeDef
 from .rules import Report
 
 
 def taken_words(schema: Schema) -> Iterator[Report]:
     """No name is a word of a target language, in which the generated code would not compile."""
+    yield from _taken(schema.places["name"], schema.name, schema.name, words.FOR_NAMESPACES)
     for definition in schema.types.values():
-        yield from _taken(definition, definition.name, words.FOR_TYPES)
+        yield from _taken(definition.position, definition.name, definition.name, words.FOR_TYPES)
         tables = {Kind.ENUM: words.FOR_VALUES, Kind.UNION: words.FOR_MEMBERS, Kind.STRUCT: words.FOR_FIELDS}
         for member in members(definition):
-            yield from _taken(member, f"{definition.name}.{member.name}", tables[definition.kind])
+            shown = f"{definition.name}.{member.name}"
+            yield from _taken(member.position, member.name, shown, tables[definition.kind])
 
 
 def _taken(
-    item: TypeDef | Field | EnumValue, shown: str, table: Mapping[str, frozenset[str]]
+    position: Position, name: str, shown: str, table: Mapping[str, frozenset[str]]
 ) -> Iterator[Report]:
-    languages = [language for language, taken in table.items() if item.name in taken]
+    languages = [language for language, taken in table.items() if name in taken]
     if languages:
-        yield Report(
-            item.position,
-            f"`{shown}` is a word of its own in {' and '.join(languages)}",
-            "Choose another name",
-        )
+        message = f"`{shown}` is a word of its own in {' and '.join(languages)}"
+        yield Report(position, message, "Choose another name")
 
 
 def reserved_forms(schema: Schema) -> Iterator[Report]:

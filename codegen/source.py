@@ -77,7 +77,7 @@ Element = Scalar | Sequence | Mapping
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Composes nodes without anchors and aliases, so that the result is a tree."""
+    """Composes nodes without anchors and aliases, so that the result is a tree, and without tags."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -85,6 +85,10 @@ class _PlainLoader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(
                 problem="anchors and aliases are not part of the schema language",
                 problem_mark=event.start_mark,
+            )
+        if event.tag is not None:
+            raise yaml.MarkedYAMLError(
+                problem=f"expected plain data, found the tag {event.tag!r}", problem_mark=event.start_mark
             )
         return super().compose_node(parent, index)
 
@@ -142,15 +146,14 @@ class _Converter:
     def element(self, node: yaml.Node) -> Element:
         position = self._position(node)
         if isinstance(node, yaml.MappingNode):
-            self._check_tag(node, "tag:yaml.org,2002:map")
             return Mapping(position, self._entries(node))
         if isinstance(node, yaml.SequenceNode):
-            self._check_tag(node, "tag:yaml.org,2002:seq")
             return Sequence(position, tuple(self.element(item) for item in node.value))
         assert isinstance(node, yaml.ScalarNode), "YAML has no fourth kind of node"
         kind = _KINDS.get(node.tag)
         if kind is None:
-            self._faults.add("yaml-syntax", position, f"expected plain data, found the tag {node.tag!r}")
+            message = "expected plain data, found a special word of YAML's"
+            self._faults.add("yaml-syntax", position, message, "Put it in quotes")
         return Scalar(position, self._text(node), kind or "string", node.style is not None)
 
     def _entries(self, node: yaml.MappingNode) -> dict[str, Entry]:
@@ -182,11 +185,6 @@ class _Converter:
             self._faults.add("yaml-syntax", self._position(node), message, "Write the character itself")
             return text.encode("utf-8", "replace").decode()
         return text
-
-    def _check_tag(self, node: yaml.Node, expected: str) -> None:
-        if node.tag != expected:
-            message = f"expected plain data, found the tag {node.tag!r}"
-            self._faults.add("yaml-syntax", self._position(node), message)
 
     def _position(self, node: yaml.Node) -> Position:
         return Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1)

@@ -116,6 +116,7 @@ PYTHON_TYPES = frozenset({*keyword.kwlist, *dir(builtins)}) | _PYTHON_MODULES | 
 _PYTHON_WORDS = frozenset(keyword.kwlist)
 
 #: For each kind of name: the languages, and what each takes.
+FOR_NAMESPACES = {"Thrift": THRIFT, "C++": cpp.KEYWORDS | {"std"}}
 FOR_TYPES = {
     "Thrift": THRIFT | _THRIFT_CONSTANTS,
     "C++": cpp.KEYWORDS | _CPP_NAMESPACES | _CPP_BODIES,

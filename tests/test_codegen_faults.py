@@ -60,6 +60,12 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "yaml-syntax",
         "found the tag",
     ),
+    "a tag of YAML's own": (
+        in_head("revision: 1", f'revision: {MARK}!!int "1"'),
+        "yaml-syntax",
+        "found the tag 'tag:yaml.org,2002:int'",
+    ),
+    "a special word": (in_head("note: First.", f"note: {MARK}="), "yaml-syntax", "a special word of YAML's"),
     "a control character": (f"name: a{MARK}\x07\n", "yaml-syntax", "not allowed in YAML"),
     "an unknown key": (
         in_head("revision:", f"{MARK}revison: 2\nrevision:"),

@@ -48,6 +48,10 @@ O:
 USES = "    e: {id: 30, type: E, doc: E.}\n    u: {id: 40, type: U, doc: U.}\n"
 
 
+def named(line: str) -> str:
+    return indented(STRUCT).replace("name: sample", line, 1)
+
+
 def field(line: str) -> str:
     return indented(STRUCT + f"    {line}\n")
 
@@ -180,6 +184,12 @@ PAIRS = [
         "`U.type` is a word of its own in Python",
     ),
     pair(
+        "keyword",
+        named(f"{MARK}name: class"),
+        named("name: klass"),
+        "`class` is a word of its own in Thrift and C++",
+    ),
+    pair(
         "reserved-form",
         field(f"{MARK}y__z: {{id: 20, type: i64, doc: Y.}}"),
         field("y_z: {id: 20, type: i64, doc: Y.}"),
@@ -303,6 +313,12 @@ PAIRS = [
         field(f'{MARK}y: {{id: 20, type: i64, doc: "A */ end."}}'),
         field('y: {id: 20, type: i64, doc: "A * / end."}'),
         "the doc of `A.y` has */",
+    ),
+    pair(
+        "doc-text",
+        field(f"{MARK}y: {{id: 20, type: i64, doc: 'What??/'}}"),
+        field("y: {id: 20, type: i64, doc: What}"),
+        "the doc of `A.y` has ??/",
     ),
     pair(
         "missing-doc",

@@ -60,6 +60,11 @@ def test_the_finding_is_among_all_with_rule_level_and_place(before: Schema, pair
     assert findings == sorted(findings, key=lambda finding: finding.position)
 
 
+def test_a_default_whose_number_changed_is_a_change_of_the_enum_alone(before: Schema) -> None:
+    findings = breaking(before, after({"SIX: {value: 6": "SIX: {value: 7"}))
+    assert {finding.rule for finding in findings} == {"value-changed", "version-low"}
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids=IDS)
 def test_a_schema_breaks_nothing_of_itself(pair: Pair) -> None:
     schema = after(pair.bad)

@@ -138,7 +138,7 @@ def cpp_for_types() -> set[str]:
     headers = sorted((ROOT / "runtime/include/pt2wire").glob("*.h"))
     names = set()
     for text in (*(header.read_text() for header in headers), generated()["include/pt2wire/schema.h"]):
-        code = re.sub(r"//.*|\[\[.*?\]\]\s*", "", text)
+        code = re.sub(r"//.*|\[\[.*?\]\]\s*", "", text).replace("decltype(auto)", "auto")
         names |= set(re.findall(r"^(?:class|struct|enum class|using|namespace) (\w+)", code, re.M))
         names |= set(
             re.findall(r"^(?:(?:inline|constexpr|static|template.*>) )+.*?(\w+)(?:\(| = |\{)", code, re.M)

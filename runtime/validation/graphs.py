@@ -67,6 +67,10 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
             scope.add("argument", f"expected a value or a constant as output, found {argument.type}")
         else:
             check_argument(scope, argument)
+    if graph.constants is not None:
+        scope.program.own = True
+        scope.at = ("constants",)
+        scope.add("exact", "expected no tensors in a subgraph, which cannot be read yet, found some")
     if graph.exact_output is not None:
         check_exact_output(scope, graph, graph.exact_output)
     scope.at = ("outputs",)

@@ -100,6 +100,9 @@ def _check_inputs(
 
 
 def _check_constant(spec: types.InputToConstantInputSpec, path: str, findings: Findings) -> None:
+    if spec.exact_value is not None:
+        message = "expected no exact value of a constant input, which cannot be read yet, found one"
+        findings.add("exact", f"{path}.exact_value", message)
     if (problem := check_value_name(spec.name)) is not None:
         findings.add("name", f"{path}.name", f"expected an identifier, found {spec.name[:80]!r}: {problem}")
     if spec.value.type == "as_string" and (problem := check_text(spec.value.as_string)) is not None:

@@ -374,3 +374,25 @@ def order_that_turns_calls_around(tree: Tree) -> None:
 def order_with_a_name_twice(tree: Tree) -> None:
     order = _order(tree)
     order += ["output", "output"]
+
+
+@lie(
+    "exact",
+    f"{GRAPH}.constants",
+    "expected no tensors in a subgraph, which cannot be read yet, found some",
+)
+def tensors_in_a_graph(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.constants = [types.GraphConstant("made", "_tensor_constant0", b"1234")]
+
+
+@lie(
+    "exact",
+    "graph_module.signature.input_specs[4].constant_input.exact_value",
+    "expected no exact value of a constant input, which cannot be read yet, found one",
+)
+def constant_input_with_an_exact_value(tree: Tree) -> None:
+    _sign(tree)
+    specs = tree.graph_module.signature.input_specs
+    spec = next(spec for spec in specs if spec.type == "constant_input")
+    spec.constant_input.exact_value = ENUM

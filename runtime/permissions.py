@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from .limits import DEFAULT_LIMITS, Limits
+
+MissingWeights = Literal["error", "meta"]
 
 _PACKET = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*")
 
@@ -20,16 +23,22 @@ class Permissions:
         allow_operators: Operators that are refused otherwise, as `namespace.name`.
         types: Classes that the file may name, although nothing here imported or registered them otherwise.
         limits: What the file may cost.
+        missing_weights: What to do about weights that were saved without their data: "error", or "meta" for
+            stand-ins on the meta device.
     """
 
     allow_pickle: bool = False
     allow_operators: frozenset[str] = frozenset()
     types: tuple[type, ...] = ()
     limits: Limits = DEFAULT_LIMITS
+    missing_weights: MissingWeights = "error"
 
 
 #: The hint for whoever meets a pickle in a file of their own.
 ALLOW_PICKLE = "Pass allow_pickle=True if you trust the author of the file: opening a pickle can run any code"
+
+#: The hint for whoever meets a weight without data.
+MISSING_WEIGHTS = "Save real weights, or pass missing_weights='meta' for stand-ins on the meta device"
 
 #: What a file may do that nobody vouches for.
 NO_PERMISSIONS = Permissions()
@@ -41,11 +50,13 @@ def permit(
     allow_operators: Iterable[str] = (),
     types: Iterable[type] = (),
     limits: Limits = DEFAULT_LIMITS,
+    missing_weights: MissingWeights = "error",
 ) -> Permissions:
     """What a caller permits, from the arguments of `load`.
 
     Raises:
         TypeError: An argument has the wrong type, or names no operator.
+        ValueError: `missing_weights` is another word.
 
     Example:
         >>> permit(allow_operators=["aten.from_file"]).allow_operators
@@ -70,4 +81,6 @@ def permit(
     for kind in classes:
         if not isinstance(kind, type):
             raise TypeError(f"expected types as a list of classes, found {kind!r:.80} in it")
-    return Permissions(allow_pickle, frozenset(operators), tuple(classes), limits)
+    if missing_weights not in ("error", "meta"):
+        raise ValueError(f"expected missing_weights 'error' or 'meta', found {missing_weights!r:.80}")
+    return Permissions(allow_pickle, frozenset(operators), tuple(classes), limits, missing_weights)

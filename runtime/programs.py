@@ -35,7 +35,7 @@ from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .importing.treespecs import import_treespec
 from .limits import DEFAULT_LIMITS, Limits
-from .permissions import Permissions, permit
+from .permissions import MissingWeights, Permissions, permit
 from .trees import check_opset, check_versions, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
 
@@ -117,6 +117,7 @@ def load(
     types: Iterable[type] = (),
     allow_pickle: bool = False,
     allow_operators: Iterable[str] = (),
+    missing_weights: MissingWeights = "error",
     limits: Limits = DEFAULT_LIMITS,
     expected_digest: str | None = None,
 ) -> ExportedProgram:
@@ -146,6 +147,8 @@ def load(
             example inputs and weights of classes of their own.
         allow_operators: Operators that the program may call though they are refused otherwise, because they
             reach files or raw memory, such as "aten.from_file".
+        missing_weights: "meta" gives stand-ins on the meta device for weights that were saved without data,
+            those of a program that was exported with fake tensors. By default such a file is refused.
         limits: What the file may cost at most; raise them for a file of your own that is refused.
         expected_digest: What `pt2wire.digest` gives for the program with its weights and constants; another
             program is refused before it is made. Example inputs and extra files are no part of it.
@@ -175,7 +178,11 @@ def load(
         )
     check_versions(expected_opset_version, "expected_opset_version")
     permissions = permit(
-        allow_pickle=allow_pickle, allow_operators=allow_operators, types=types, limits=limits
+        allow_pickle=allow_pickle,
+        allow_operators=allow_operators,
+        types=types,
+        limits=limits,
+        missing_weights=missing_weights,
     )
     devices = None if device is None else Devices(device)
     archive = read_archive(f, [name], form, verify, limits)
@@ -197,6 +204,7 @@ def load_all(
     types: Iterable[type] = (),
     allow_pickle: bool = False,
     allow_operators: Iterable[str] = (),
+    missing_weights: MissingWeights = "error",
     limits: Limits = DEFAULT_LIMITS,
 ) -> dict[str, ExportedProgram]:
     """Load all programs of an archive; those that shared weights when they were saved do so again.
@@ -211,6 +219,7 @@ def load_all(
         types: As for `load`.
         allow_pickle: As for `load`.
         allow_operators: As for `load`.
+        missing_weights: As for `load`.
         limits: As for `load`.
 
     Returns:
@@ -232,7 +241,11 @@ def load_all(
     """
     check_versions(expected_opset_version, "expected_opset_version")
     permissions = permit(
-        allow_pickle=allow_pickle, allow_operators=allow_operators, types=types, limits=limits
+        allow_pickle=allow_pickle,
+        allow_operators=allow_operators,
+        types=types,
+        limits=limits,
+        missing_weights=missing_weights,
     )
     devices = None if device is None else Devices(device)
     archive = read_archive(f, None, form, verify, limits)
@@ -270,10 +283,13 @@ def _new_program(
         sample_inputs, flat_inputs = export_example_inputs(program.example_inputs, pickle_protocol)
         tree = export_program(program, opset_version=opset_version)
         _warn_of_refusal(name, tree)
+        weights = export_weights(program.state_dict, payloads)
+        constants = export_constants(program.constants, payloads, program.state_dict)
+        _warn_of_missing(name, weights, constants)
         return NewProgram(
             tree=tree,
-            weights=export_weights(program.state_dict, payloads),
-            constants=export_constants(program.constants, payloads, program.state_dict),
+            weights=weights,
+            constants=constants,
             sample_inputs=sample_inputs,
             flat_inputs=flat_inputs,
         )
@@ -281,6 +297,16 @@ def _new_program(
         if several:
             error.path = joined(name, error.path or "")
         raise
+
+
+def _warn_of_missing(name: str, *configs: types.PayloadConfig) -> None:
+    missing = [fqn for config in configs for fqn, payload in config.config.items() if payload.absent]
+    if missing:
+        warnings.warn(
+            f"{name}: saved without the data of {len(missing)} fake weights, such as {missing[0]!r}: "
+            "torch.export.load will read zeros or fail, pt2wire.load will ask for missing_weights='meta'",
+            stacklevel=5,
+        )
 
 
 def _warn_of_refusal(name: str, tree: types.ExportedProgram) -> None:

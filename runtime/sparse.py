@@ -55,8 +55,31 @@ def put_together(
             are none that could.
     """
     *indices, values = (parts[name] for name in _PARTS[layout])
-    options: dict[str, Any] = {"check_invariants": not values.is_meta}
+    if values.is_meta:
+        return _symbolic(layout, indices, values, list(sizes), coalesced)
+    options: dict[str, Any] = {"check_invariants": True}
     if layout is torch.sparse_coo:
         return torch.sparse_coo_tensor(indices[0], values, list(sizes), is_coalesced=coalesced, **options)
     compressed, plain = indices
     return torch.sparse_compressed_tensor(compressed, plain, values, list(sizes), layout=layout, **options)
+
+
+def _symbolic(
+    layout: torch.layout,
+    indices: Sequence[torch.Tensor],
+    values: torch.Tensor,
+    sizes: list[Any],
+    coalesced: bool,
+) -> torch.Tensor:
+    """A tensor on the meta device; the public functions would take symbolic sizes for numbers."""
+    options = {"dtype": values.dtype, "layout": layout, "device": values.device}
+    if layout is not torch.sparse_coo:
+        made: torch.Tensor = torch.ops.aten._sparse_compressed_tensor_unsafe.default(
+            *indices, values, sizes, **options
+        )
+        return made
+    dense = values.dim() - 1
+    made = torch.ops.aten._sparse_coo_tensor_with_dims_and_tensors.default(
+        len(sizes) - dense, dense, sizes, indices[0], values, is_coalesced=coalesced, **options
+    )
+    return made

@@ -21,7 +21,6 @@ from pt2wire.exporting.symbols import Symbols
 from pt2wire.exporting.values import export_tensor_meta
 from pt2wire.generated import BITS, TORCH_NAMES, ExtraScalarType, PayloadMeta, ScalarType, SymInt
 from pt2wire.layouts import ITEM_SIZES
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 
 from .helpers.archives import linear_program, record, saved, torch_saved, with_records
@@ -274,11 +273,6 @@ class Wrapped(torch.Tensor):
     """A tensor subclass."""
 
 
-def _fake() -> torch.Tensor:
-    with FakeTensorMode():
-        return torch.ones(2)
-
-
 def _resized() -> torch.Tensor:
     tensor = torch.ones(8)
     tensor.untyped_storage().resize_(4)
@@ -286,7 +280,6 @@ def _resized() -> torch.Tensor:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
-    "fake": (_fake, "cannot save a fake tensor, which has no data (FakeTensor)"),
     "subclass": (lambda: torch.ones(2).as_subclass(Wrapped), "cannot save a tensor subclass (Wrapped)"),
     "resized": (_resized, "need 32 bytes, the payload 'weight_0' has 4"),
     "object": (lambda: object(), "cannot save a constant that is no tensor (object)"),
@@ -392,7 +385,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "another dtype": (_set("offset", dtype=5), "dtype"),
     "unknown dtype": (_set("offset", dtype=0), "dtype"),
     "number of no dtype": (_set("offset", dtype=99), "dtype"),
-    "sparse": (_set("offset", layout=1), "expected indices, values, found "),
+    "sparse": (_set("offset", layout=1), "expected indices, values, found nothing"),
     "symbolic": (_set("offset", sizes=[{"as_expr": {"expr_str": "s0", "hint": None}}]), "symbolic"),
     "negative": (_set("offset", sizes=[{"as_int": -3}]), "at least 0"),
     "no metadata": (lambda config: config["offset"].update(tensor_meta=None), "metadata of a tensor"),

@@ -109,6 +109,20 @@ def test_they_follow_to_another_device(layout: str) -> None:
     assert values_of(loaded.constants["hidden"]).is_meta
 
 
+class Doubled(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.to_dense() * 2
+
+
+def test_sizes_may_be_symbolic() -> None:
+    rows = torch.export.Dim("rows")
+    ep = torch.export.export(Doubled(), (torch.eye(4, 3).to_sparse(),), dynamic_shapes=({0: rows},))
+    loaded = pt2wire.load(written(ep))
+    assert_same_program(ep, loaded)
+    assert isinstance(next(iter(loaded.graph.nodes)).meta["val"].shape[0], torch.SymInt)
+    assert loaded.module()(torch.eye(7, 3).to_sparse()).shape == (7, 3)
+
+
 def test_json_alone_is_refused() -> None:
     with pytest.raises(SerializeError, match=r"tensors of layout torch\.sparse_csr"):
         written(program(), formats=("json",))

@@ -78,7 +78,6 @@ _REASONS = {
     "Non-persistent buffer count is in the state dict": "likewise",
     # pt2wire's: what it does not read yet.
     "cannot be read yet": "each says what",
-    "expected a strided tensor": "sparse tensors cannot be read yet",
     # torch's and sympy's: what only they can compute.
     "is not functional": "the dialect's verifier",
     "sympy cannot build the expression": "folding constants, such as a divisor to zero, needs sympy",

@@ -115,9 +115,10 @@ def _export(
                 use_pickle=False,
                 tensor_meta=tensor_meta,
                 alias_of=alias_of,
+                absent=isinstance(tensor, FakeTensor) or None,
                 inner=inner,
             )
-            if inner is None:
+            if inner is None and not payload.absent:
                 check_payload(payload, tensor.untyped_storage().nbytes(), fqn)
         except Pt2WireError as error:  # a layout that the format lacks, a storage that was resized
             raise SerializeError(error.message, path=fqn) from error
@@ -168,12 +169,7 @@ _REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
         "Custom and opaque objects are not supported yet",
     ),
     (
-        lambda tensor: isinstance(tensor, FakeTensor),
-        "a fake tensor, which has no data",
-        "Put real weights into `state_dict` and `constants` before saving",
-    ),
-    (
-        lambda tensor: type(tensor.data) is not torch.Tensor,
+        lambda tensor: type(tensor.data) not in (torch.Tensor, FakeTensor),
         "a tensor subclass",
         "Replace it by a plain tensor before exporting",
     ),

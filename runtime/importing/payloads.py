@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 import torch
 
-from ..archive.extents import Extent, check_payload
+from ..archive.extents import Extent, check_payload, tensor_extent
 from ..archive.payloads import Payload, alias_problem, same_bytes
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta, TensorMeta
 from ..layouts import element_type
 from ..lazy_bits import apply_bits, set_bits
-from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
+from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
 from .pickles import open_pickle
 from .values import import_device, import_dtype, import_layout
@@ -139,17 +139,21 @@ class _Maker:
         meta = payload.meta
         if meta.use_pickle:
             return _unpickled(payload.data, where, self.permissions)
-        if meta.absent:
-            raise DeserializeError(
-                "saved without its data (a fake weight)", path=where, hint="Save real weights"
-            )
         if meta.tensor_meta is None:
             raise DeserializeError("expected metadata of a tensor, found none", path=where)
         if payload.inner:
             return self._sparse(payload, meta.tensor_meta, where)
         data = _shared(payload, self.payloads, self.weights, where)
-        extent = check_payload(meta, len(data), where, self.permissions.limits)
+        extent = tensor_extent(meta.tensor_meta, where, self.permissions.limits)
         device = import_device(meta.tensor_meta.device)
+        # PyTorch marks no weight as absent, it writes an empty payload.
+        if meta.absent or (len(data) == 0 and extent.nbytes > 0 and device.type != "meta"):
+            if self.permissions.missing_weights == "error":
+                message = f"expected {extent.nbytes} bytes, found an empty payload, as of a fake weight"
+                raise DeserializeError(message, path=where, hint=MISSING_WEIGHTS)
+            device = torch.device("meta")
+        else:
+            check_payload(meta, len(data), where, self.permissions.limits)
         bits = (meta.tensor_meta.conj, meta.tensor_meta.neg)
         identity = (id(data), device, element_type(meta.tensor_meta), extent, meta.is_param, bits)
         if identity not in self._made:

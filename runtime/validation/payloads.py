@@ -12,7 +12,7 @@ from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import types
 from ..layouts import PARTS
-from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
+from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from .rules import Findings
 from .signatures import WEIGHTS
 
@@ -73,8 +73,9 @@ def _check_payload(
     if not _RECORD.fullmatch(payload.path_name):
         message = f"expected a plain file name, found {payload.path_name[:80]!r}"
         findings.add("payload-record", f"{path}.path_name", message)
-    if payload.absent:
-        findings.add("payload-absent", path, "expected the bytes of a tensor, found one saved without them")
+    if payload.absent and permissions.missing_weights == "error":
+        message = "expected the bytes of a tensor, found one saved without them"
+        findings.add("payload-absent", path, message, MISSING_WEIGHTS)
     if payload.use_pickle:
         if not permissions.allow_pickle:
             message = "expected the bytes of a tensor, found a pickled object"
@@ -103,7 +104,8 @@ def _check_parts(
         findings.add("payload-meta", f"{path}.tensor_meta.sizes", message)
     inner = payload.inner or {}
     if sorted(inner) != sorted(PARTS[meta.layout]):
-        message = f"expected {', '.join(PARTS[meta.layout])}, found {', '.join(map(repr, inner)):.80}"
+        found = ", ".join(map(repr, inner)) or "nothing"
+        message = f"expected {', '.join(PARTS[meta.layout])}, found {found:.80}"
         findings.add("payload-meta", f"{path}.inner", message)
     for name, part in inner.items():
         where = f"{path}.inner[{name[:80]!r}]"

@@ -9,12 +9,13 @@ VIEW := build/view
 export OMP_NUM_THREADS ?= 1
 JOBS ?= 2
 SEED ?= 0
+COUNT ?= 20000
 MINUTES ?= 10
 # Tests of one group run in one process, one after the other: they share what was exported.
 # Random tests take a fixed seed, so that a run can be repeated; another one: make test SEED=1
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist=loadgroup --hypothesis-seed=$(SEED)
 
-.PHONY: demo test test-all generate check lint bench bench-cpp bench-smoke fuzz system clean
+.PHONY: demo test test-all generate check lint bench bench-cpp bench-smoke fuzz fuzz-python system clean
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py
@@ -60,6 +61,10 @@ bench-smoke: $(READY)
 # Fuzzes the C++ headers, each target for some minutes, and goes on from what earlier runs learned.
 fuzz: system $(READY)
 	$(BIN)/python -m tests.helpers.fuzzing --minutes $(MINUTES)
+
+# Changes archives at random and reads them in Python; prints the seed, and keeps what goes wrong.
+fuzz-python: $(READY)
+	$(BIN)/python -m tests.helpers.fuzzing_python --count $(COUNT)
 
 # Leaves $(VENV) as it is.
 clean:

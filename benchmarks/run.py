@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pt2wire
+import pt2wire.programs as programs
 import torch
 import transformers
 from rich.console import Console
@@ -141,6 +142,28 @@ def times_table(pairs: list[Pair], rounds: int) -> Table:
     return table
 
 
+def load_unchecked(path: Path) -> ExportedProgram:
+    """Loads a file that is known to be sound: all that validation does is left out."""
+    checked = programs.check_loadable
+    programs.check_loadable = lambda *_, **__: None  # type: ignore[assignment]
+    try:
+        return pt2wire.load(path)
+    finally:
+        programs.check_loadable = checked
+
+
+def checks_table(path: Path, rounds: int) -> Table:
+    """What the checks of an untrusted file cost of loading it."""
+    pair = Pair("load BERT", partial(pt2wire.load, path), partial(load_unchecked, path))
+    ((with_checks, without),) = measure([pair], rounds)
+    table = Table(title=f"checks in load, ms, median of {rounds} rounds", title_justify="left")
+    for column in ("what", "with checks", "without", "share"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    share = 1 - without / with_checks
+    table.add_row(pair.name, f"{with_checks:,.1f}", f"{without:,.1f}", f"{100 * share:.0f} %")
+    return table
+
+
 def sizes_table(ours: Path, theirs: Path) -> Table:
     table = Table(title="size of the program, without weights, KB", title_justify="left")
     table.add_column("what")
@@ -186,6 +209,7 @@ def main() -> None:
             *file_pairs("heavy", big, folder),
         ]
         console.print(times_table(pairs, options.rounds))
+        console.print(checks_table(folder / "BERT.pt2", options.rounds))
         console.print(sizes_table(folder / "BERT.pt2", folder / "BERT_by_pytorch.pt2"))
 
 

@@ -49,6 +49,7 @@ FUNCTIONS = frozenset(
 # Methods of an input tensor, all without arguments.
 METHODS = frozenset({"size", "stride", "storage_offset", "dim", "numel", "item"})
 
+_MAX_BASE = 16  # of a power whose exponent is a size
 _INPUTS = "L"  # the dictionary of inputs by argument name
 _FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,511}", re.ASCII)
 _KEY = re.compile(r"[^'\"]{0,512}", re.DOTALL)
@@ -143,6 +144,8 @@ def _check(node: ast.expr, depth: int, limits: Limits) -> None:
         case ast.Call(func=func, args=args, keywords=[]):
             if (name := _full_name(func)) not in FUNCTIONS:
                 raise _refuse(node, "a call of a known function", repr(ast.unparse(func))[:80])
+            if name == "round":
+                _check_round(node, limits)
             for argument in args:
                 _check(argument, depth + 1, limits)
         case ast.Attribute(value=ast.Name(id="math"), attr=name) if name in MATH_CONSTANTS:
@@ -162,10 +165,31 @@ def _check_power(node: ast.expr, base: ast.expr, exponent: ast.expr, limits: Lim
     # Constant powers are computed as they stand, whatever their size.
     if any(isinstance(part, ast.Pow) for side in (base, exponent) for part in ast.walk(side)):
         raise _refuse(node, "a power of something simpler", "a power of a power")
-    reads_input = any(isinstance(part, ast.Subscript) for part in ast.walk(exponent))
-    small = isinstance(exponent, ast.Constant) and abs(exponent.value) <= limits.exponent  # type: ignore[arg-type]
-    if not reads_input and not small:
-        raise _refuse(node, f"an exponent of at most {limits.exponent}", _shown(exponent))
+    if isinstance(exponent, ast.Constant):
+        if abs(exponent.value) > limits.exponent:  # type: ignore[arg-type]
+            raise _refuse(node, f"an exponent of at most {limits.exponent}", _shown(exponent))
+    # Of a size as the exponent only `2**size` is small whatever the size.
+    elif not (isinstance(base, ast.Constant) and abs(base.value) <= _MAX_BASE and _is_size(exponent)):  # type: ignore[arg-type]
+        raise _refuse(
+            node, f"an exponent of at most {limits.exponent}, or a small number to a size", _shown(node)
+        )
+
+
+def _is_size(node: ast.expr) -> bool:
+    """Whether this is a size or number of an input as it is, without arithmetic on it."""
+    return isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and _full_name(node.func) == "")
+
+
+def _check_round(node: ast.Call, limits: Limits) -> None:
+    # With many negative digits Python computes a power of ten of so many.
+    digits = node.args[1] if len(node.args) == 2 else ast.Constant(0)
+    if isinstance(digits, ast.UnaryOp) and isinstance(digits.op, ast.USub):
+        digits = digits.operand
+    small = (
+        isinstance(digits, ast.Constant) and isinstance(digits.value, int) and digits.value <= limits.exponent
+    )
+    if not small:
+        raise _refuse(node, f"at most {limits.exponent} digits to round to", _shown(digits))
 
 
 def _check_source(node: ast.expr, depth: int, limits: Limits) -> None:

@@ -19,8 +19,9 @@ class Limits:
         archive_entries: Records in one archive.
         record_name_length: Characters in the name of a record.
         inflated_bytes: Bytes that one deflated record may grow to.
-        inflation_ratio: How often a deflated record may exceed its compressed size, once it is larger than
-            `inflation_floor` bytes. Records of zeros honestly reach 1,000; JSON of programs stays below 60.
+        inflation_ratio: How often deflated records, each and all together, may exceed their compressed size,
+            once they are larger than `inflation_floor` bytes. Records of zeros honestly reach 1,000; JSON of
+            programs stays below 60.
         inflation_floor: See `inflation_ratio`.
         streamed_bytes: Bytes of an archive that is read to memory, because it is neither a regular file nor
             a BytesIO.
@@ -59,7 +60,7 @@ class Limits:
     record_name_length: int = 1024
     inflated_bytes: int = 4 * GIB
     inflation_ratio: int = 200
-    inflation_floor: int = 64 * MIB
+    inflation_floor: int = 16 * MIB
     streamed_bytes: int = 64 * GIB
     document_bytes: int = 256 * MIB
     document_objects: int = 8_000_000

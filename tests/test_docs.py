@@ -34,6 +34,7 @@ PAGES = (
     "docs/architecture.md",
     "docs/comparing.md",
     "docs/coverage.md",
+    "docs/security.md",
     "benchmarks/README.md",
 )
 # Pages that need files of their own beside them, and what runs their blocks.

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import functools
+import io
+import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
+import pt2wire
 import pytest
 import sympy
+import torch
 import torch.utils._sympy.functions as torch_functions
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -26,8 +31,12 @@ from pt2wire.expressions import (
     symbols_in,
 )
 from pt2wire.importing.symbols import import_expression
+from pt2wire.limits import Limits
 from sympy.functions.elementary.piecewise import ExprCondPair
+from torch.export import ExportedProgram
 from torch.utils._sympy.numbers import int_oo
+
+from .helpers.models import MODELS
 
 _S0 = sympy.Symbol("s0", positive=True, integer=True)
 _S1 = sympy.Symbol("s1", positive=True, integer=True)
@@ -147,6 +156,69 @@ def test_an_expression_reads_as_sympy_reads_it(expression: Any) -> None:
     assert {s: s.assumptions0 for s in found.free_symbols} == {
         s: s.assumptions0 for s in expected.free_symbols
     }
+
+
+@pytest.mark.wide
+@settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.one_of(_expressions(4), _conditions(3)))
+def test_thousands_of_expressions_read_as_sympy_reads_them(expression: Any) -> None:
+    test_an_expression_reads_as_sympy_reads_it.hypothesis.inner_test(expression)  # type: ignore[attr-defined]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every expression in the plain form of a program."""
+    if isinstance(value, dict):
+        if isinstance(text := value.get("expr_str"), str):
+            yield text
+        value = value.values()
+    if not isinstance(value, str | int | float | None):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _check_expressions(ep: ExportedProgram) -> int:
+    texts = set(_texts(json.loads(pt2wire.to_json(pt2wire.to_tree(ep)))))
+    for text in texts:
+        found, expected = _read(text), _read_by_sympy(text)
+        assert found == expected and sympy.srepr(found) == sympy.srepr(expected), text
+        assert type(found) is type(expected)
+    return len(texts)
+
+
+_USUAL = ("nested_containers_dynamic",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in _USUAL else pytest.mark.wide) for name in MODELS]
+)
+def test_expressions_of_programs_read_as_sympy_reads_them(name: str) -> None:
+    _check_expressions(MODELS[name].program())
+
+
+def test_each_distinct_expression_of_a_file_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deep(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(20):
+                x = torch.cat([x, x * x.shape[0]])[: x.shape[0]] + x.shape[0] * 2
+            return x
+
+    shapes = {"x": {0: torch.export.Dim("n", min=2, max=1000)}}
+    file = io.BytesIO()
+    pt2wire.save(torch.export.export(Deep(), (torch.ones(4),), dynamic_shapes=shapes), file)
+    (tree,) = pt2wire.read(file).programs.values()
+    texts = list(_texts(json.loads(pt2wire.to_json(tree))))
+    parsed: list[str] = []
+    parser = expressions._Parser
+
+    def counting(text: str, limits: Limits) -> Any:
+        parsed.append(text)
+        return parser(text, limits)
+
+    monkeypatch.setattr(expressions, "_Parser", counting)
+    parse_expression.cache_clear()
+    pt2wire.load(file)
+    assert sorted(parsed) == sorted(set(texts))
+    assert len(texts) > 10 * len(parsed) > 0
 
 
 @settings(max_examples=300, deadline=None)

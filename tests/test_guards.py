@@ -29,6 +29,8 @@ _GUARDS = [
     "(3 if L['x'].size()[0] > 2 else L['n']) < 5",
     "IsNonOverlappingAndDenseIndicator(L['x'].size()[0], L['x'].stride()[0]) == 1",
     "2 ** L['n'] < 100",
+    "2 ** L['x'].size()[0] < 100",
+    "round(L['f'], -2) == round(L['f'], 3)",
     "L['x'].size()[0] ** 2 < 100",
     "torch._sym_sqrt(L['n']) < 3.0",
     "L['x'].storage_offset() == 0",
@@ -89,7 +91,22 @@ _UNSAFE = {
     "1 in L['x']": "column 1: expected arithmetic or a comparison, found Compare \"1 in L['x']\"",
     "10**10**10 == 1": "column 1: expected a power of something simpler, found a power of a power",
     "10**1000000 == 1": "column 1: expected an exponent of at most 64, found Constant '1000000'",
-    "10**(9*9*9) == 1": "column 1: expected an exponent of at most 64, found BinOp '9 * 9 * 9'",
+    "10**(9*9*9) == 1": (
+        "column 1: expected an exponent of at most 64, or a small number to a size, "
+        "found BinOp '10 ** (9 * 9 * 9)'"
+    ),
+    "2**(L['n'] * 1000000000) == 1": (
+        "column 1: expected an exponent of at most 64, or a small number to a size, "
+        "found BinOp \"2 ** (L['n'] * 1000000000)\""
+    ),
+    "999**L['n'] == 1": (
+        "column 1: expected an exponent of at most 64, or a small number to a size, "
+        "found BinOp \"999 ** L['n']\""
+    ),
+    "round(L['n'], -1000000000) == 1": (
+        "column 1: expected at most 64 digits to round to, found Constant '1000000000'"
+    ),
+    "round(5, L['n']) == 1": "column 1: expected at most 64 digits to round to, found Subscript \"L['n']\"",
     "L['x'] == 36893488147419103232": "column 11: expected an integer of at most 64 bits, found one of 66",
     # what would end the string, or the line, that torch pastes the guard into
     'L["it\'s"].size()[0] == 1': (

@@ -48,6 +48,7 @@ class ArchiveReader:
         entries = read_directory(self._data, self.name, limits)
         self.entries: dict[str, Entry] = {entry.name: entry for entry in entries}
         self._verified: set[str] = set()
+        self._check_inflation()
         self._check_format()
 
     def __contains__(self, record: str) -> bool:
@@ -96,17 +97,26 @@ class ArchiveReader:
             )
         self._verified.add(entry.name)
 
-    def _inflate(self, entry: Entry, packed: memoryview) -> bytes:
-        limits = self.limits
-        too_much = entry.size > limits.inflated_bytes or (
-            entry.size > limits.inflation_floor and entry.size > limits.inflation_ratio * entry.packed_size
+    def _check_inflation(self) -> None:
+        """Many small records may hold together what one may not."""
+        deflated = [entry for entry in self.entries.values() if entry.method != STORED]
+        size, packed = sum(entry.size for entry in deflated), sum(entry.packed_size for entry in deflated)
+        if self._is_bomb(size, packed):
+            raise self._bomb(size, packed, self.name)
+
+    def _is_bomb(self, size: int, packed: int) -> bool:
+        return size > self.limits.inflation_floor and size > self.limits.inflation_ratio * packed
+
+    def _bomb(self, size: int, packed: int, path: str) -> DeserializeError:
+        return DeserializeError(
+            f"{packed} bytes claim to hold {size}",
+            path=path,
+            hint=raising("inflated_bytes", "inflation_ratio", "inflation_floor"),
         )
-        if too_much:
-            raise DeserializeError(
-                f"{entry.packed_size} bytes claim to hold {entry.size}",
-                path=self.path(entry.name),
-                hint=raising("inflated_bytes", "inflation_ratio", "inflation_floor"),
-            )
+
+    def _inflate(self, entry: Entry, packed: memoryview) -> bytes:
+        if entry.size > self.limits.inflated_bytes or self._is_bomb(entry.size, entry.packed_size):
+            raise self._bomb(entry.size, entry.packed_size, self.path(entry.name))
         stream = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
             content = stream.decompress(packed, entry.size + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -132,9 +133,9 @@ def match_exact_inputs(node: types.Node) -> tuple[list[types.NamedArgument], Seq
     """
     if node.exact_inputs is None:
         return node.inputs, [None] * len(node.inputs)
-    waiting: dict[str, list[types.NamedArgument]] = {}
+    waiting: dict[str, deque[types.NamedArgument]] = {}
     for item in node.inputs:
-        waiting.setdefault(item.name, []).append(item)
+        waiting.setdefault(item.name, deque()).append(item)
     ordered: list[types.NamedArgument] = []
     for index, exact in enumerate(node.exact_inputs):
         if not waiting.get(exact.name):
@@ -142,7 +143,7 @@ def match_exact_inputs(node: types.Node) -> tuple[list[types.NamedArgument], Seq
                 f"expected the name of one of the inputs, each once, found {exact.name[:80]!r}",
                 path=f"exact_inputs[{index}].name",
             )
-        ordered.append(waiting[exact.name].pop(0))
+        ordered.append(waiting[exact.name].popleft())
     if len(ordered) != len(node.inputs):
         raise DeserializeError(
             f"expected as many as inputs, {len(node.inputs)}, found {len(ordered)}", path="exact_inputs"

@@ -143,7 +143,7 @@ def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:
     if not _is_call(inputs):
         return False
     try:
-        return _with_tuples(pytree.tree_structure(inputs)) == spec
+        return _fits(inputs, spec)
     except Exception:  # RecursionError among them
         return False
 
@@ -158,12 +158,21 @@ def _is_call(inputs: object) -> bool:
     )
 
 
-def _with_tuples(spec: pytree.TreeSpec) -> pytree.TreeSpec:
-    """A structure as exporting sees it, which takes sizes for tuples."""
+def _fits(value: Any, spec: pytree.TreeSpec) -> bool:
+    """Whether a value nests as a spec says. It is followed no further than that: what a pickle holds may be
+    a small graph of lists whose tree has no end worth waiting for."""
+    kind = pytree._get_node_type(value)
     if spec.is_leaf():
-        return spec
-    kind = tuple if spec.type is torch.Size else spec.type
-    return pytree.TreeSpec(kind, spec._context, [_with_tuples(child) for child in spec.children()])
+        return kind not in pytree.SUPPORTED_NODES
+    # Exporting takes sizes for tuples.
+    if kind is not spec.type and (kind, spec.type) != (torch.Size, tuple):
+        return False
+    children, context = pytree.SUPPORTED_NODES[kind].flatten_fn(value)
+    return (
+        context == spec.context
+        and len(children) == spec.num_children
+        and all(map(_fits, children, spec.children()))
+    )
 
 
 def _why_not(opened: Any) -> str:

@@ -36,6 +36,14 @@ class PayloadStorages:
         default_factory=dict
     )
     _pending: dict[object, torch.UntypedStorage] = field(default_factory=dict)
+    _equal: dict[tuple[int, int], bool] = field(default_factory=dict)
+
+    def same_bytes(self, one: memoryview, two: memoryview) -> bool:
+        """Whether two payloads are equal; the bytes of many tensors that share one are compared once."""
+        key = (id(one), id(two))
+        if key not in self._equal:
+            self._equal[key] = same_bytes(one, two)
+        return self._equal[key]
 
     def storage(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
         """The storage for the bytes of one payload, the same one each time."""
@@ -143,7 +151,7 @@ class _Maker:
             raise DeserializeError("expected metadata of a tensor, found none", path=where)
         if payload.inner:
             return self._sparse(payload, meta.tensor_meta, where)
-        data = _shared(payload, self.payloads, self.weights, where)
+        data = _shared(payload, self.payloads, self.weights, self.storages, where)
         extent = tensor_extent(meta.tensor_meta, where, self.permissions.limits)
         device = import_device(meta.tensor_meta.device)
         # PyTorch marks no weight as absent, it writes an empty payload.
@@ -186,7 +194,11 @@ def _unpickled(data: memoryview, where: str, permissions: Permissions) -> torch.
 
 
 def _shared(
-    payload: Payload, payloads: Mapping[str, Payload], weights: Mapping[str, Payload], where: str
+    payload: Payload,
+    payloads: Mapping[str, Payload],
+    weights: Mapping[str, Payload],
+    storages: PayloadStorages,
+    where: str,
 ) -> memoryview:
     """The bytes to use: those of another tensor where the config says that the storage is shared."""
     name = payload.meta.alias_of
@@ -196,7 +208,7 @@ def _shared(
     if problem := alias_problem(payload.meta, None if owner is None else owner.meta):
         raise DeserializeError(problem, path=where)
     assert owner is not None  # that is a problem
-    if not same_bytes(owner.data, payload.data):
+    if not storages.same_bytes(owner.data, payload.data):
         raise DeserializeError(
             f"said to share the storage of {name!r}, but the bytes differ",
             path=where,

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..archive.directory import STORED, ZIP_START, read_directory
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..permissions import ALLOW_PICKLE
 from .devices import Devices
@@ -46,6 +47,8 @@ def open_pickle(
         >>> open_pickle(file.getvalue(), "inputs", allow_pickle=True)
         [tensor([1.]), ReLU()]
     """
+    if bytes(data[:2]) == ZIP_START:
+        _check_stored(memoryview(data), path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols
@@ -62,6 +65,15 @@ def open_pickle(
         raise DeserializeError(
             f"expected what torch.save writes, found other or damaged bytes ({reason(error)})", path=path
         ) from error
+
+
+def _check_stored(data: memoryview, path: str) -> None:
+    """Refuse a damaged zip file, and a deflated record: torch.save writes none, and one can be a bomb."""
+    for entry in read_directory(data, path):
+        if entry.method != STORED:
+            raise DeserializeError(
+                f"expected what torch.save writes, found the deflated record {entry.name!r}", path=path
+            )
 
 
 def refused_code(error: BaseException) -> str | None:

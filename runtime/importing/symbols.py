@@ -18,7 +18,7 @@ from .. import expressions
 from ..errors import DeserializeError
 from ..expressions import Apply, Constant, Expression, Float, Integer, Rational, Sort, Symbol
 from ..generated import types
-from ..limits import DEFAULT_LIMITS, Limits
+from ..limits import DEFAULT_LIMITS, Limits, raising
 from .faults import within
 
 Hint = int | float | None
@@ -89,7 +89,8 @@ class Symbols:
         self._ranges = ranges
         self._limits = limits
         # A dim derived from another has a range of its own: that of `2*s0`.
-        self._compound = [name for name in ranges if not name.isidentifier()]
+        self._compound = {name for name in ranges if not name.isidentifier()}
+        self._printed = 0  # terms of what was printed to compare with these
         self._symbols: dict[str, Any] = {}
         self._expressions: dict[tuple[str, Sort], Any] = {}
         self._numbers: dict[Any, Any] = {}
@@ -124,6 +125,8 @@ class Symbols:
         number = self._numbers.get(key)
         if number is None:
             expression = self.expression(text, "number")
+            if expression.is_integer is False or expression.is_negative:
+                raise DeserializeError(f"expected a size or an integer from 0 up, found {text[:80]}")
             self._set_hint(expression, None if hint is None else sympy.Integer(hint))
             number = self._numbers[key] = self.shape_env.create_symintnode(expression, hint=hint)
         return number
@@ -183,9 +186,19 @@ class Symbols:
         self.shape_env.var_to_stack[symbol] = self._stack
 
     def _introduce_compound(self, expression: Any) -> None:
+        terms: dict[Any, int] = {}
         for part in sympy.postorder_traversal(expression):
+            terms[part] = 1 + sum(terms[argument] for argument in part.args)
+            if not part.args:
+                continue
+            self._printed += terms[part]
+            if self._printed > self._limits.program_terms:
+                most, hint = self._limits.program_terms, raising("program_terms")
+                raise DeserializeError(
+                    f"expected at most {most} terms where expressions have ranges, found more", hint=hint
+                )
             # Not for the ShapeEnv: torch takes whatever has a range there for a symbol.
-            if part.args and (name := str(part)) in self._compound:
+            if (name := str(part)) in self._compound:
                 self._symbols.setdefault(name, part)
 
     def _reserve(self, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,15 +38,15 @@ def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
     for position, subgraph in enumerate(node.subgraphs or ()):
         scope.at = ("nodes", index, "subgraphs", position)
         check_subgraph(scope, subgraph, "")
-    waiting: dict[str, list[types.Argument]] = {}
+    waiting: dict[str, deque[types.Argument]] = {}
     for item in node.inputs:
-        waiting.setdefault(item.name, []).append(item.arg)
+        waiting.setdefault(item.name, deque()).append(item.arg)
     for position, exact in enumerate(node.exact_inputs):
         scope.at = ("nodes", index, "exact_inputs", position)
         if not waiting.get(exact.name):
             scope.add("exact", f"expected one of the inputs, each once, found {exact.name[:80]!r}", ".name")
             continue
-        argument = waiting[exact.name].pop(0)
+        argument = waiting[exact.name].popleft()
         if exact.value is None:
             continue
         scope.at = (*scope.at, "value")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from ..generated import types
@@ -170,8 +171,8 @@ def _item_names(graph: types.Graph) -> set[str]:
 def _call_operator(scope: Scope, node: types.Node, target: Target) -> None:
     distinct = {named.name for named in node.inputs}
     if len(distinct) != len(node.inputs) or "" in distinct:
-        names = [named.name for named in node.inputs]
-        repeated = next(name for name in names if not name or names.count(name) > 1)
+        counts = Counter(named.name for named in node.inputs)
+        repeated = next(name for name, count in counts.items() if not name or count > 1)
         scope.add("argument-name", f"expected distinct argument names, found {repeated[:80]!r}", ".inputs")
 
 

@@ -6,7 +6,7 @@ The rules are those of `importing.metadata`, which needs torch; a test holds the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..limits import DEFAULT_LIMITS, Limits, raising
@@ -72,18 +72,34 @@ def _source_stack(text: str, limits: Limits) -> str | None:
     return None
 
 
-def _json(text: str, limits: Limits) -> str | None:
+def check_json(text: str, limits: Limits) -> str | None:
+    """What is wrong with the text of a note, or None."""
     try:
-        json.loads(text)
+        return _json_depth(json.loads(text), limits)
     except (ValueError, RecursionError) as error:
         return f"expected JSON, found {text[:80]!r}: {error}"
-    return None
+
+
+def _json_depth(value: Any, limits: Limits) -> str | None:
+    # What is nested too deeply cannot be copied, and torch copies metadata.
+    level = [value]
+    for _ in range(limits.nested_sources + 1):
+        level = [inner for outer in level for inner in _inner(outer)]
+        if not level:
+            return None
+    most, hint = limits.nested_sources, raising("nested_sources")
+    return f"expected at most {most} nested values, found more. {hint}"
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _from_node(text: str, limits: Limits) -> str | None:
-    if (problem := _json(text, limits)) is not None:
-        return problem
-    pending: list[tuple[Any, int]] = [(json.loads(text), 0)]
+    try:
+        pending: list[tuple[Any, int]] = [(json.loads(text), 0)]
+    except (ValueError, RecursionError) as error:
+        return f"expected JSON, found {text[:80]!r}: {error}"
     while pending:
         sources, depth = pending.pop()
         if sources is None:
@@ -106,6 +122,6 @@ def _from_node(text: str, limits: Limits) -> str | None:
 _CHECKS: Mapping[str, Callable[[str, Limits], str | None]] = {
     "nn_module_stack": _module_stack,
     "source_fn_stack": _source_stack,
-    "custom": _json,
+    "custom": check_json,
     "from_node": _from_node,
 }

@@ -230,6 +230,8 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
     entries = module.module_call_graph
     if not entries or entries[0].fqn != "" or entries[0].signature is None:
         findings.add("module-calls", _CALLS, "expected an entry with a signature for the program first")
+    all_passed = sum(spec.type in _PASSED for spec in module.signature.input_specs)
+    all_returned = sum(spec.type in _RETURNED for spec in module.signature.output_specs)
     for index, entry in enumerate(entries):
         path = f"{_CALLS}[{index}]"
         if entry.fqn and (problem := check_fqn(entry.fqn)) is not None:
@@ -247,8 +249,7 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
         if entry.fqn:
             passed, returned = len(signature.inputs), len(signature.outputs)
         else:
-            passed = sum(spec.type in _PASSED for spec in module.signature.input_specs)
-            returned = sum(spec.type in _RETURNED for spec in module.signature.output_specs)
+            passed, returned = all_passed, all_returned
         where = f"{path}.signature"
         check = functools.partial(_check_treespecs, scope=scope, findings=findings, limits=limits)
         in_spec = check(signature.in_spec, signature.exact_in_spec, passed, where, "in_spec")
@@ -259,6 +260,8 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
                 f"{path}.signature.in_spec",
                 "expected a tuple of the positional arguments, a tuple, and the keyword arguments, a dict",
             )
+        elif in_spec is not None and not entry.fqn and signature.forward_arg_names:
+            _check_argument_names(signature.forward_arg_names, in_spec, where, findings)
         if in_spec is not None and not entry.fqn:
             for key in key_texts(in_spec):
                 if (problem := check_key(key)) is not None:
@@ -299,6 +302,16 @@ def _check_treespecs(
         message = f"expected what {field} says, but for keys and contexts, found another"
         findings.add("exact", where, message)
     return spec
+
+
+def _check_argument_names(names: list[str], in_spec: TreeSpecNode, path: str, findings: Findings) -> None:
+    """One name for each argument: the positional ones first, then the keywords of the others."""
+    positional, keywords = in_spec.children
+    count = len(positional.children)
+    if len(names) != count + len(keywords.children) or set(names[count:]) != set(keywords.context):
+        expected = [*["..."] * min(count, 5), *keywords.context]
+        message = f"expected {expected!r:.80} as the arguments are, found {names!r:.80}"
+        findings.add("module-calls", f"{path}.forward_arg_names", message)
 
 
 def _check_treespec(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 from ..errors import DeserializeError
@@ -15,6 +14,7 @@ from ..permissions import NO_PERMISSIONS, Permissions
 from ..trees import check_version
 from .exact import note_problems
 from .graphs import check_graphs
+from .metadata import check_json
 from .rules import Findings
 from .scopes import ProgramState
 from .signatures import check_module_calls, check_signature, constant_names
@@ -53,7 +53,7 @@ found 'os.system', in node 'relu' (os.system) [target]
     scope = check_graphs(program, module.graph, "graph_module.graph", constant_names(module.signature))
     check_signature(module.graph, module.signature, findings)
     check_module_calls(module, scope, findings, limits)
-    _check_module_metadata(module, findings)
+    _check_module_metadata(module, findings, limits)
     if module.custom is not None:
         program.own = True
         for message in note_problems(module.custom, module.metadata.get("custom"), limits):
@@ -64,7 +64,7 @@ found 'os.system', in node 'relu' (os.system) [target]
     )
     if program.own and tree.writer is None:
         findings.add("writer", "writer", "expected the writer of the program's own fields, found none")
-    _check_ranges(tree, findings, limits)
+    _check_ranges(tree, symbols, findings, limits)
     for index, guard in enumerate(tree.guards_code):
         try:
             check_guard(guard, limits)
@@ -84,7 +84,7 @@ def _check_versions(tree: types.ExportedProgram, findings: Findings) -> None:
             findings.add("opset-version", "opset_version", message)
 
 
-def _check_ranges(tree: types.ExportedProgram, findings: Findings, limits: Limits) -> None:
+def _check_ranges(tree: types.ExportedProgram, symbols: Symbols, findings: Findings, limits: Limits) -> None:
     for name, bounds in tree.range_constraints.items():
         path = f"range_constraints[{name[:80]!r}]"
         # A derived dimension is declared by its expression as sympy prints it, `2*s0`. It is only compared.
@@ -96,6 +96,11 @@ def _check_ranges(tree: types.ExportedProgram, findings: Findings, limits: Limit
         lower, upper = _check_fractions(bounds, path, findings)
         if lower is not None and upper is not None and lower > upper:
             findings.add("range", path, f"expected min_val <= max_val, found {lower} > {upper}")
+        least = symbols.least(name)
+        if least is not None and upper is not None and upper < least:
+            findings.add(
+                "range", path, f"expected numbers from {least} up, as assumed, found at most {upper}"
+            )
 
 
 def _check_fractions(
@@ -115,13 +120,11 @@ def _check_fractions(
     return found[0], found[1]
 
 
-def _check_module_metadata(module: types.GraphModule, findings: Findings) -> None:
+def _check_module_metadata(module: types.GraphModule, findings: Findings, limits: Limits) -> None:
     path = "graph_module.metadata['custom']"
-    if (text := module.metadata.get("custom")) is not None:
-        try:
-            json.loads(text)
-        except (ValueError, RecursionError) as error:
-            findings.add("metadata", path, f"expected JSON, found {text[:80]!r}: {error}")
+    text = module.metadata.get("custom")
+    if text is not None and (problem := check_json(text, limits)) is not None:
+        findings.add("metadata", path, problem)
     for name, definition in module.treespec_namedtuple_fields.items():
         for field in definition.field_names:
             if (problem := check_identifier(field)) is not None:

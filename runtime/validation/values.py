@@ -81,6 +81,11 @@ class Symbols:
         if problem is not None:
             self._findings.add("hint", f"{path}.as_expr.hint", problem)
 
+    def least(self, name: str) -> int | None:
+        """The least value that a symbol may have by its assumptions; None if they do not say."""
+        assumed = dict(self._assumptions.get(name, ()))
+        return 1 if assumed.get("positive") else 0 if assumed.get("nonnegative") else None
+
     def _parse(self, text: str, path: str) -> Expression | DeserializeError:
         try:
             expression = parse_expression(text, self._limits)

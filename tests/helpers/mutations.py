@@ -41,6 +41,8 @@ def mutate(plain: dict[str, Any], chance: random.Random, changes: int = 1) -> di
     plain = copy.deepcopy(plain)
     for _ in range(changes):
         places = list(_places(plain))
+        if not places:  # the change before this one has left nothing
+            break
         holder, key = chance.choice(places)
         _CHANGES[chance.randrange(len(_CHANGES))](plain, holder, key, chance)
     return plain

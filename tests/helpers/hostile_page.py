@@ -1,0 +1,82 @@
+"""The table of docs/security.md: what becomes of the hostile set in PyTorch's hands and in ours.
+
+`python -m tests.helpers.hostile_page` runs the set and writes the table and the page; with `torch` after it,
+PyTorch's reader is measured again, too, and what came of it stored in `tests/data/hostile/torch.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+
+from .hostile_runs import BAD, OUTCOMES, Outcome, run
+from .hostile_set import HOSTILE, KINDS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/security.md"
+STORED = ROOT / "tests/data/hostile/torch.json"
+
+_BEGIN, _END = "<!-- table of the hostile set -->\n", "<!-- end of the table -->\n"
+
+
+def stored_control() -> tuple[str, dict[str, str]]:
+    """What became of the set in PyTorch's hands when that was last measured: its version, outcome by case."""
+    stored = json.loads(STORED.read_text())
+    return stored["version"], stored["outcomes"]
+
+
+def store_control(outcomes: Mapping[str, Outcome]) -> None:
+    found = {name: outcome.outcome for name, outcome in outcomes.items()}
+    stored = {"version": torch.__version__.partition("+")[0], "outcomes": found}
+    STORED.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
+
+
+def table(ours: Mapping[str, str]) -> str:
+    """The table for the outcomes of pt2wire by case."""
+    version, theirs = stored_control()
+    head = (
+        "kind",
+        "files",
+        *(f"{reader}: {bad}" for reader in (f"PyTorch {version}", "pt2wire") for bad in BAD),
+    )
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    for kind, hope in KINDS.items():
+        names = [name for name, case in HOSTILE.items() if case.kind == kind]
+        lines.append(_row(f"{kind}: {hope}", names, theirs, ours))
+    lines.append(_row("all", list(HOSTILE), theirs, ours))
+    return "\n".join(lines) + "\n"
+
+
+def _row(title: str, names: list[str], *readers: Mapping[str, str]) -> str:
+    cells = [title, str(len(names))]
+    for outcomes in readers:
+        counts = Counter(outcomes[name] for name in names)
+        cells += [str(counts[outcome]) for outcome in BAD]
+    return f"| {' | '.join(cells)} |"
+
+
+def page(ours: Mapping[str, str]) -> str:
+    """The page with the table as it should be."""
+    before, _, rest = PAGE.read_text().partition(_BEGIN)
+    return before + _BEGIN + "\n" + table(ours) + "\n" + _END + rest.partition(_END)[2]
+
+
+def main(arguments: list[str]) -> None:
+    if "torch" in arguments:
+        store_control(run("torch", HOSTILE))
+    ours = run("pt2wire", HOSTILE)
+    for name, outcome in ours.items():
+        if outcome.outcome in BAD:
+            print(f"{name}: {outcome.outcome}: {outcome.detail}")
+    PAGE.write_text(page({name: outcome.outcome for name, outcome in ours.items()}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+
+__all__ = ["OUTCOMES", "PAGE", "STORED", "main", "page", "store_control", "stored_control", "table"]

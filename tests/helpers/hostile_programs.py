@@ -1,0 +1,534 @@
+"""Hostile programs: operators that reach out, graphs, symbols and weights that lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from pt2wire.generated import json_codec, types
+
+from . import lies_calls, lies_exact, lies_graphs, lies_programs  # noqa: F401
+from .archives import saved, with_records
+from .hostile import (
+    INDEX,
+    MARKER,
+    PROGRAM,
+    WEIGHTS,
+    Tree,
+    add,
+    call,
+    graph,
+    honest_records,
+    plain,
+    records,
+    root,
+    set_size,
+    set_sizes,
+    signature,
+    sizes,
+    tree,
+)
+from .lies import LIES, Lie, Net, tree_of
+
+A = types.Argument
+_POSITIONAL = types.ArgumentKind.POSITIONAL
+
+# -- operators --------------------------------------------------------------------------------------------
+
+
+def _calls(target: str, *arguments: tuple[str, types.Argument]) -> Callable[[Tree], None]:
+    """Lets the call of linear be one of another operator, with the arguments given."""
+
+    def change(found: Tree) -> None:
+        node = call(found, "aten.linear")
+        node.target = f"torch.ops.{target}"
+        node.inputs = [types.NamedArgument(name, value, _POSITIONAL) for name, value in arguments]
+
+    return change
+
+
+def _tensor(name: str) -> types.Argument:
+    return A.of_tensor(types.TensorArgument(name))
+
+
+_X = _tensor("x")
+_OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
+    "from_file that writes": (
+        _calls(
+            "aten.from_file.default",
+            *(("filename", A.of_string(MARKER)), ("shared", A.of_bool(True)), ("size", A.of_int(12))),
+            ("dtype", A.of_scalar_type(types.ScalarType.FLOAT)),
+        ),
+        "it would make and fill a file",
+    ),
+    "from_file that reads": (
+        _calls(
+            "aten.from_file.default",
+            *(("filename", A.of_string("/etc/passwd")), ("size", A.of_int(12))),
+            ("dtype", A.of_scalar_type(types.ScalarType.FLOAT)),
+        ),
+        "it would read a file of the machine",
+    ),
+    "save": (_calls("aten.save.default", ("x", _X), ("filename", A.of_string(MARKER))), "it writes a file"),
+    "load_tensor": (
+        _calls("debugprims.load_tensor.default", ("name", A.of_string(MARKER))),
+        "it reads a file of the machine",
+    ),
+    "set_ of a storage": (
+        _calls("aten.set_.source_Tensor", ("self", _X), ("source", _tensor("p_linear_weight"))),
+        "it exchanges storages",
+    ),
+    "set_data": (
+        _calls("aten.set_data.default", ("self", _X), ("new_data", _tensor("p_linear_weight"))),
+        "it exchanges storages",
+    ),
+    "set_ of a size": (
+        _calls(
+            "aten.set_.source_Tensor_storage_offset",
+            *(("self", _X), ("source", _X), ("storage_offset", A.of_int(1 << 40))),
+            ("size", A.of_ints([1 << 20])),
+        ),
+        "it reaches beyond a storage",
+    ),
+    "_reinterpret_tensor": (
+        _calls(
+            "inductor._reinterpret_tensor.default",
+            *(("self", _X), ("size", A.of_ints([1 << 30])), ("stride", A.of_ints([1]))),
+            ("offset_increment", A.of_int(1 << 40)),
+        ),
+        "it reads memory without bounds",
+    ),
+    "resize_storage_bytes_": (
+        _calls("inductor.resize_storage_bytes_.default", ("variable", _X), ("new_size", A.of_int(0))),
+        "it frees memory that tensors use",
+    ),
+    "_nested_view_from_buffer": (
+        _calls(
+            "aten._nested_view_from_buffer.default",
+            *(("self", _X), ("nested_size", _X), ("nested_strides", _X), ("offsets", _X)),
+        ),
+        "it views memory by offsets from the file",
+    ),
+    "_sparse_coo_tensor_unsafe": (
+        _calls(
+            "aten._sparse_coo_tensor_unsafe.default",
+            *(("indices", _X), ("values", _X), ("size", A.of_ints([4, 3]))),
+        ),
+        "its indices are not checked",
+    ),
+    "_print": (_calls("aten._print.default", ("s", A.of_string("x"))), "it writes to the terminal"),
+    "prim.Print": (_calls("prim.Print.default", ("s", A.of_string("x"))), "instructions of TorchScript"),
+    "profiler": (
+        _calls("profiler._record_function_enter_new.default", ("name", A.of_string("x"))),
+        "it holds handles",
+    ),
+    "a process group": (
+        _calls("c10d.barrier.default", ("tensor", _X)),
+        "it uses the processes of the machine",
+    ),
+    "symmetric memory": (
+        _calls("symm_mem.get_remote_tensors.default", ("x", _X), ("group_name", A.of_string("0"))),
+        "it reads memory of other processes",
+    ),
+    "static_runtime": (
+        _calls("static_runtime.signed_log1p.default", ("input", _X)),
+        "it trusts its arguments",
+    ),
+    "mkldnn.data_ptr": (_calls("mkldnn.data_ptr.default", ("t", _X)), "it shows an address"),
+    "record_stream": (_calls("aten.record_stream.default", ("self", _X), ("s", A.of_int(7))), "raw streams"),
+    "an operator that does not exist": (
+        _calls("aten.evil.default", ("self", _X)),
+        "operators are registered",
+    ),
+    "an overload that does not exist": (_calls("aten.add.evil", ("self", _X)), "overloads are registered"),
+    "a namespace that does not exist": (_calls("evil.add.default", ("self", _X)), "operators are registered"),
+    "a higher-order print": (
+        _calls("higher_order.print", ("", A.of_string("{0.__class__.__init__.__globals__}")), ("", _X)),
+        "str.format of the file's text reads attributes",
+    ),
+    "a leaf function": (
+        _calls("higher_order.invoke_leaf_function", ("", A.of_int(0))),
+        "functions by number",
+    ),
+    "a compiled module": (
+        _calls("higher_order.aoti_call_delegate", ("", A.of_string("/tmp/evil.so")), ("", _X)),
+        "libraries by path",
+    ),
+    "assembly": (
+        _calls("higher_order.inline_asm_elementwise", ("", _X), ("", A.of_string("nop"))),
+        "assembly of the file",
+    ),
+    "trace_wrapped": (_calls("higher_order.trace_wrapped", ("", _X)), "functions of Python"),
+    "a Triton kernel": (
+        _calls("higher_order.triton_kernel_wrapper_functional", ("", A.of_string("kernel"))),
+        "kernels are code",
+    ),
+    "an object's method": (
+        _calls("higher_order.call_torchbind", ("", A.of_string("system"))),
+        "methods by name",
+    ),
+}
+for _name, (_change, _proves) in _OPERATORS.items():
+    add("operators", _name, _proves, tree(_change))
+
+
+# -- graphs -----------------------------------------------------------------------------------------------
+
+
+def _use(name: str) -> Callable[[Tree], None]:
+    return lambda found: setattr(call(found, "aten.linear").inputs[0], "arg", _tensor(name))
+
+
+def _argument(position: int, value: types.Argument) -> Callable[[Tree], None]:
+    return lambda found: setattr(call(found, "aten.linear").inputs[position], "arg", value)
+
+
+def _swap(found: Tree, one: int, two: int) -> None:
+    nodes = graph(found).nodes
+    nodes[one], nodes[two] = nodes[two], nodes[one]
+
+
+def _subgraph(found: Tree, change: Callable[[types.Graph], object]) -> None:
+    graphs = [named.arg for named in call(found, "cond").inputs if named.arg.type == "as_graph"]
+    change(graphs[0].as_graph.graph)
+
+
+def _same_place(found: Tree) -> None:
+    """Both inputs are one name."""
+    first, second = signature(found).input_specs[:2]
+    second.parameter.parameter_name = first.parameter.parameter_name
+
+
+_GRAPHS: dict[str, tuple[Callable[[Tree], object], str]] = {
+    "a value of nowhere": (_use("evil"), "values are defined before they are used"),
+    "a value of later": (lambda t: _swap(t, 0, -1), "values are defined before they are used"),
+    "a value of itself": (_use("linear"), "values are defined before they are used"),
+    "a node twice": (lambda t: graph(t).nodes.append(graph(t).nodes[0]), "values are defined once"),
+    "no nodes": (lambda t: graph(t).nodes.clear(), "outputs are defined"),
+    "a text for a tensor": (_argument(0, A.of_string("x")), "arguments fit the operator's schema"),
+    "a list for a tensor": (_argument(0, A.of_ints([1, 2])), "arguments fit the operator's schema"),
+    "nothing for a tensor": (_argument(0, A.of_none(True)), "arguments fit the operator's schema"),
+    "a graph for a tensor": (
+        _argument(0, A.of_graph(types.GraphArgument("g", types.Graph([], [], [], {}, {}, {})))),
+        "arguments fit the operator's schema",
+    ),
+    "an operator for a tensor": (
+        _argument(0, A.of_operator("torch.ops.aten.add.Tensor")),
+        "arguments fit the operator's schema",
+    ),
+    "a missing argument": (lambda t: call(t, "aten.linear").inputs.pop(0), "required arguments are there"),
+    "an argument twice": (
+        lambda t: call(t, "aten.linear").inputs.append(call(t, "aten.linear").inputs[0]),
+        "each argument once",
+    ),
+    "no results": (lambda t: call(t, "aten.linear").outputs.clear(), "results fit the operator's schema"),
+    "two results": (
+        lambda t: call(t, "aten.linear").outputs.append(_tensor("x")),
+        "results fit the operator's schema",
+    ),
+    "a number as a result": (
+        lambda t: call(t, "aten.linear").outputs.__setitem__(0, A.of_int(1)),
+        "results are values",
+    ),
+    "an undescribed value": (lambda t: graph(t).tensor_values.pop("linear"), "each value is described"),
+    "an input too many": (lambda t: graph(t).inputs.append(_tensor("linear")), "one spec for each input"),
+    "an input too few": (lambda t: graph(t).inputs.pop(), "one spec for each input"),
+    "a spec too many": (
+        lambda t: signature(t).input_specs.append(signature(t).input_specs[0]),
+        "one spec for each input",
+    ),
+    "an output of nowhere": (
+        lambda t: graph(t).outputs.__setitem__(0, _tensor("evil")),
+        "outputs are defined",
+    ),
+    "an output too many": (lambda t: graph(t).outputs.append(_tensor("x")), "one spec for each output"),
+    "no outputs": (lambda t: graph(t).outputs.clear(), "one spec for each output"),
+    "an input under another name": (
+        lambda t: setattr(signature(t).input_specs[0].parameter.arg, "name", "x"),
+        "specs name their inputs",
+    ),
+    "two inputs of one weight": (_same_place, "a weight is an input once"),
+    "a buffer that is no buffer": (
+        lambda t: setattr(signature(t).input_specs[2].buffer, "persistent", False),
+        "buffers lie where they belong",
+    ),
+    "an update of nothing": (
+        lambda t: signature(t).output_specs.__setitem__(
+            0,
+            types.OutputSpec.create(
+                buffer_mutation=types.BufferMutationSpec(types.TensorArgument("x"), "evil")
+            ),
+        ),
+        "what is updated exists",
+    ),
+    "a branch with an operand too many": (
+        lambda t: _subgraph(t, lambda g: g.inputs.append(_tensor("y"))),
+        "branches take the operands of the call",
+    ),
+    "a branch without outputs": (
+        lambda t: _subgraph(t, lambda g: g.outputs.clear()),
+        "branches give the same",
+    ),
+    "a branch that reads outside": (
+        lambda t: _subgraph(t, lambda g: setattr(g.nodes[0].inputs[0], "arg", _tensor("linear"))),
+        "a subgraph sees its own values only",
+    ),
+    "branches of one name": (
+        lambda t: [
+            setattr(named.arg.as_graph, "name", "same")
+            for named in call(t, "cond").inputs
+            if named.arg.type == "as_graph"
+        ],
+        "a name is one graph",
+    ),
+    "a call without its graph": (
+        lambda t: call(t, "cond").inputs.pop(1),
+        "higher-order operators have their graphs",
+    ),
+    "no module calls": (
+        lambda t: t.graph_module.module_call_graph.clear(),
+        "the program itself is the first call",
+    ),
+    "module calls without a signature": (
+        lambda t: setattr(t.graph_module.module_call_graph[0], "signature", None),
+        "the program itself has a signature",
+    ),
+    "a module's input of nowhere": (
+        lambda t: root(t).inputs.append(_tensor("evil")),
+        "signatures of modules name values",
+    ),
+    "an unknown layout": (
+        lambda t: setattr(graph(t).tensor_values["linear"], "layout", types.Layout.Unknown),
+        "layouts are known",
+    ),
+    "an unknown dtype": (
+        lambda t: setattr(graph(t).tensor_values["linear"], "dtype", types.ScalarType.UNKNOWN),
+        "dtypes are known",
+    ),
+    "a device of no kind": (
+        lambda t: setattr(graph(t).tensor_values["x"], "device", types.Device("evil;device", None)),
+        "devices are known",
+    ),
+    "a device beyond all": (
+        lambda t: setattr(graph(t).tensor_values["x"], "device", types.Device("cpu", 1 << 40)),
+        "indices of devices are small",
+    ),
+    "a gradient of an integer": (
+        lambda t: (
+            setattr(graph(t).tensor_values["x"], "dtype", types.ScalarType.LONG),
+            setattr(graph(t).tensor_values["x"], "requires_grad", True),
+        ),
+        "integers have no gradients",
+    ),
+}
+for _name, (_change, _proves) in _GRAPHS.items():
+    add("graphs", _name, _proves, tree(_change))
+
+#: Kinds of the lies that validation is tested with, by the beginning of their rule.
+_RULE_KINDS = {
+    "expression": "expressions",
+    "hint": "symbols",
+    "symbol": "symbols",
+    "undeclared": "symbols",
+    "range": "symbols",
+    "guard": "guards",
+    "name": "names",
+    "fqn": "names",
+    "constant-text": "texts",
+    "target": "targets",
+    "denied": "operators",
+    "treespec": "treespecs",
+    "metadata": "metadata",
+    "depth": "costs",
+}
+
+
+@cache
+def _net() -> dict[str, bytes]:
+    shapes = ({0: torch.export.Dim("n", min=2, max=64)}, None)
+    training = torch.export.export(Net(), (torch.ones(8, 4), "fast"), dynamic_shapes=shapes)
+    programs = {"training": training, "inference": training.run_decompositions()}
+    return {name: saved(ep, formats=("json",)) for name, ep in programs.items()}
+
+
+def _lying(lie: Lie) -> Callable[[], bytes]:
+    def make() -> bytes:
+        changed = tree_of(lie.tree)
+        lie.change(changed)
+        return with_records(_net()[lie.tree], {INDEX: None, PROGRAM: json_codec.encode(changed)})
+
+    return make
+
+
+#: Deeper than JSON goes, so that no file holds it.
+_NO_FILE = ("nested_subgraphs",)
+for _title, _lie in LIES.items():
+    if _title in _NO_FILE:
+        continue
+    _kind = next((kind for start, kind in _RULE_KINDS.items() if _lie.rule.startswith(start)), "graphs")
+    add(_kind, _title.replace("_", " "), f"rule {_lie.rule}", _lying(_lie))
+
+
+# -- symbols ----------------------------------------------------------------------------------------------
+
+_S = "Symbol('s77', positive=True, integer=True)"
+
+
+def _ranged(least: int | None, most: int | None, name: str = "s77") -> Callable[[Tree], None]:
+    return lambda found: found.range_constraints.update(
+        {name: types.RangeConstraint(min_val=least, max_val=most)}
+    )
+
+
+def _hinted(**hint: Any) -> Callable[[Tree], None]:
+    return lambda found: setattr(sizes(found)[0].as_expr, "hint", types.SymExprHint.create(**hint))
+
+
+_SYMBOLS: dict[str, tuple[Callable[[Tree], object], str]] = {
+    "one symbol with two meanings": (
+        lambda t: set_size(t, "Symbol('s77', negative=True, integer=True)"),
+        "a symbol means one thing",
+    ),
+    "assumptions that contradict": (
+        lambda t: set_sizes(t, "Symbol('s77', positive=True, negative=True)"),
+        "assumptions are consistent",
+    ),
+    "an odd and even size": (
+        lambda t: set_sizes(t, "Symbol('s77', odd=True, even=True, integer=True)"),
+        "assumptions are consistent",
+    ),
+    "an empty range": (_ranged(9, 3), "a range is not empty"),
+    "a negative range": (_ranged(-9, -3), "sizes are not negative"),
+    "a range from nothing to less": (_ranged(None, -(1 << 62)), "sizes are not negative"),
+    "an unbacked symbol of nowhere": (
+        lambda t: set_size(t, "Symbol('u0', integer=True)"),
+        "unbacked symbols are declared",
+    ),
+    "a hint of another type": (_hinted(as_float=4.5), "hints have the type of what they hint at"),
+    "a hint that is a flag": (_hinted(as_bool=True), "hints have the type of what they hint at"),
+    "a negative hint": (_hinted(as_int=-4), "sizes are not negative"),
+    "a constant with another hint": (
+        lambda t: (set_size(t, "Integer(3)"), _hinted(as_int=5)(t)),
+        "a constant is its own hint",
+    ),
+    "a bool as a size": (
+        lambda t: set_size(t, f"Equality({_S}, Integer(3))"),
+        "a size is a number",
+    ),
+    "a float symbol as a size": (lambda t: set_sizes(t, "Symbol('s77', real=True)"), "a size is an integer"),
+    "an irrational size": (
+        lambda t: set_sizes(t, "Symbol('s77', irrational=True, positive=True)"),
+        "a size is an integer",
+    ),
+}
+for _name, (_change, _proves) in _SYMBOLS.items():
+    add("symbols", _name, _proves, tree(_change))
+
+
+# -- weights ----------------------------------------------------------------------------------------------
+
+
+def _meta(fqn: str = "linear.weight", **fields: Any) -> Callable[[], bytes]:
+    def change(value: Any) -> None:
+        value["config"][fqn]["tensor_meta"].update(fields)
+
+    return plain(change, WEIGHTS)
+
+
+def _payload(fqn: str = "linear.weight", **fields: Any) -> Callable[[], bytes]:
+    return plain(lambda value: value["config"][fqn].update(fields), WEIGHTS)
+
+
+def _ints(*numbers: int) -> list[dict[str, int]]:
+    return [{"as_int": number} for number in numbers]
+
+
+def _both(fqn: str = "linear.weight", payload: dict[str, Any] | None = None, **fields: Any) -> bytes:
+    """Graph and payload agree on a lie."""
+    config = json.loads(honest_records()[WEIGHTS])
+    config["config"][fqn].update(payload or {})
+    config["config"][fqn]["tensor_meta"].update(fields)
+    found = json.loads(honest_records()[PROGRAM])
+    found["graph_module"]["graph"]["tensor_values"][f"p_{fqn.replace('.', '_')}"].update(fields)
+    return records({WEIGHTS: json.dumps(config).encode(), PROGRAM: json.dumps(found).encode()})
+
+
+_BIG = 1 << 62
+_W = "data/weights/weight_0"
+_WEIGHTS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "more elements than bytes": (lambda: _both(sizes=_ints(300, 3)), "tensors stay in their payload"),
+    "an offset beyond the end": (_meta(storage_offset={"as_int": 1000}), "tensors stay in their payload"),
+    "an offset of 2**62": (_meta(storage_offset={"as_int": _BIG}), "sums do not overflow"),
+    "a negative offset": (_meta(storage_offset={"as_int": -1}), "offsets are not negative"),
+    "strides beyond the end": (_meta(strides=_ints(1000, 1)), "tensors stay in their payload"),
+    "strides of 2**62": (_meta(strides=_ints(_BIG, _BIG)), "products do not overflow"),
+    "a negative stride": (_meta(strides=_ints(-3, 1)), "strides are not negative"),
+    "too few strides": (_meta(strides=_ints(1)), "one stride for each size"),
+    "too many strides": (_meta(strides=_ints(3, 1, 1)), "one stride for each size"),
+    "a negative size": (_meta(sizes=_ints(-3, 3)), "sizes are not negative"),
+    "sizes of 2**62": (
+        lambda: _both(sizes=_ints(_BIG, _BIG), strides=_ints(0, 0)),
+        "products do not overflow",
+    ),
+    "sizes that wrap to nothing": (
+        lambda: _both(sizes=_ints(1 << 32, 1 << 32), strides=_ints(0, 0)),
+        "products do not overflow",
+    ),
+    "an expression as a size": (
+        _meta(sizes=[{"as_expr": {"expr_str": "Symbol('s77')", "hint": None}}, {"as_int": 3}]),
+        "sizes of weights are numbers",
+    ),
+    "65 dimensions": (
+        lambda: _both(sizes=_ints(*[1] * 65), strides=_ints(*[1] * 65)),
+        "dimensions are bounded",
+    ),
+    "an unknown dtype": (_meta(dtype=0), "dtypes are known"),
+    "a dtype of no number": (_meta(dtype=9999), "dtypes are known"),
+    "another dtype than the graph": (_meta(dtype=8), "payloads are what the graph says"),
+    "a wider dtype on both sides": (lambda: _both(dtype=8), "tensors stay in their payload"),
+    "two dtypes in one payload": (
+        lambda: _both("linear.bias", payload={"path_name": "weight_0"}, dtype=5),
+        "what shares a record has its dtype",
+    ),
+    "another size than the graph": (_meta(sizes=_ints(9, 1)), "payloads are what the graph says"),
+    "a sparse layout": (_meta(layout=1), "weights are strided"),
+    "no layout": (_meta(layout=0), "weights are strided"),
+    "a device of no kind": (_meta(device={"type": "evil", "index": None}), "devices are known"),
+    "a device as code": (_meta(device={"type": "cpu'+x", "index": None}), "devices are known"),
+    "a device beyond all": (_meta(device={"type": "cpu", "index": 1 << 40}), "indices of devices are small"),
+    "a gradient of a flag": (lambda: _both(dtype=12, requires_grad=True), "flags have no gradients"),
+    "a buffer for a parameter": (_payload(is_param=False), "parameters are parameters"),
+    "no metadata": (_payload(tensor_meta=None), "payloads are described"),
+    "an empty payload": (lambda: records({_W: b""}), "an empty payload is no weight"),
+    "a payload cut short": (lambda: records({_W: b"\0" * 35}), "tensors stay in their payload"),
+    "a weight too few": (
+        plain(lambda v: v["config"].pop("linear.weight"), WEIGHTS),
+        "each weight has a payload",
+    ),
+    "a weight that is absent": (_payload(absent=True), "saved without its bytes"),
+    "a weight that is an alias of nothing": (_payload(alias_of="evil"), "aliases exist"),
+    "a weight that is an alias of itself": (_payload(alias_of="linear.weight"), "aliases are others"),
+    "a weight of a class": (
+        _payload(subclass={"class_name": "os.system", "inner": {}}),
+        "classes are not looked up",
+    ),
+}
+for _name, (_make, _proves) in _WEIGHTS.items():
+    add("weights", _name, _proves, _make)
+add(
+    "weights",
+    "a weight that nobody names",
+    "what no input names stays unused",
+    plain(lambda v: v["config"].update(evil=v["config"]["linear.bias"]), WEIGHTS),
+    refused=False,
+)
+add(
+    "symbols",
+    "an unbacked symbol that nothing makes",
+    "a size that is said to be unknown is computed",
+    tree(lambda t: (set_size(t, "Symbol('u0', integer=True)"), _ranged(0, 10, "u0")(t))),
+    refused=False,
+)

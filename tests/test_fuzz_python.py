@@ -1,0 +1,65 @@
+"""Archives changed at random give our error or a program, in bounded time and memory.
+
+`FUZZ_COUNT` says how many the wide test tries, `FUZZ_SEED` which; `make fuzz-python` tries 20,000.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from .helpers.fuzzing_python import _LEVELS, make
+from .helpers.hostile_runs import ROOT
+
+
+def _fuzz(count: int, seed: int) -> str:
+    """What a run prints. It has a process of its own, since it forks and bounds memory."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.helpers.fuzzing_python",
+        "--count",
+        str(count),
+        "--seed",
+        str(seed),
+    ]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr[-2000:]
+    return run.stdout
+
+
+def test_random_changes_give_our_error_or_a_program() -> None:
+    printed = _fuzz(150, seed=0)
+    assert "seed 0, files 0 to 150" in printed
+    assert "tried 150: " in printed
+
+
+@pytest.mark.wide
+def test_many_random_changes_give_our_error_or_a_program() -> None:
+    _fuzz(int(os.environ.get("FUZZ_COUNT", 4000)), int(os.environ.get("FUZZ_SEED", 0)))
+
+
+def test_every_level_is_changed_and_most_changes_change_something() -> None:
+    files = [make(3, number) for number in range(200)]
+    assert {level for level, _ in files} == _LEVELS.keys()
+    assert len({data for _, data in files}) > 150
+
+
+def test_a_fault_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: what is no error of ours is a finding, and so is a process that ends."""
+    import pt2wire
+
+    from .helpers import fuzzing_python
+
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("broken")
+
+    monkeypatch.setattr(pt2wire, "load", broken)
+    assert fuzzing_python.check(b"") == "load raised KeyError: 'broken'"
+    monkeypatch.setattr(fuzzing_python, "check", lambda data: None if len(data) > 100_000 else os.abort())
+    monkeypatch.setattr(fuzzing_python, "honest", lambda: bytes(200_000))
+    found, _ = fuzzing_python.fuzz(2, seed=3)
+    assert [finding.problem for finding in found] == ["the process ended: SIGABRT"] * 2

@@ -1,0 +1,74 @@
+"""No file of the hostile set runs code, ends or stops the process, or loads as something else.
+
+The first half of the set runs with every `make test`, all of it with the wide tests, PyTorch's reader as the
+control too. docs/security.md has the table.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from .helpers.hostile_found import FOLDER, FOUND
+from .helpers.hostile_page import PAGE, page, stored_control
+from .helpers.hostile_runs import BAD, run
+from .helpers.hostile_set import HOSTILE, KINDS
+
+_COMMAND = "run `python -m tests.helpers.hostile_page`"
+
+
+def _check(names: list[str]) -> dict[str, str]:
+    outcomes = run("pt2wire", names)
+    assert list(outcomes) == names
+    bad = {name: outcome for name, outcome in outcomes.items() if outcome.outcome in BAD}
+    assert bad == {}
+    return {name: outcome.outcome for name, outcome in outcomes.items()}
+
+
+def test_there_are_files_of_every_kind() -> None:
+    kinds = [case.kind for case in HOSTILE.values()]
+    assert set(kinds) == set(KINDS)
+    assert min(map(kinds.count, KINDS)) >= 5 and len(HOSTILE) >= 150
+
+
+def test_each_stored_file_is_described() -> None:
+    described = re.findall(r"^\| `(.*?\.pt2)` \|", (FOLDER / "README.md").read_text(), re.MULTILINE)
+    assert sorted(described) == sorted(FOUND) == sorted(file.name for file in FOLDER.glob("*.pt2"))
+
+
+def test_a_share_of_the_set_does_no_harm() -> None:
+    """One file in eight, others each time that the set grows."""
+    _check(list(HOSTILE)[::8])
+
+
+@pytest.mark.wide
+def test_no_file_of_the_set_does_harm_and_the_page_says_so() -> None:
+    outcomes = _check(list(HOSTILE))
+    assert page(outcomes) == PAGE.read_text(), _COMMAND
+
+
+def test_the_page_has_the_table() -> None:
+    """What does not need a run: zeros for pt2wire, and what is stored of PyTorch's reader."""
+    harmless = dict.fromkeys(HOSTILE, "harmless")
+    assert page(harmless) == PAGE.read_text(), _COMMAND
+
+
+def test_the_control_is_alive() -> None:
+    """PyTorch's reader runs code of these files, so that code in them would show."""
+    _, outcomes = stored_control()
+    assert outcomes.keys() == HOSTILE.keys(), f"{_COMMAND} with `torch`"
+    alive = [name for name, outcome in outcomes.items() if outcome == "code run"]
+    assert len(alive) >= 20
+    found = run("torch", alive[::6])
+    assert {name: outcome.outcome for name, outcome in found.items()} == dict.fromkeys(alive[::6], "code run")
+
+
+@pytest.mark.wide
+def test_the_control_is_as_it_was() -> None:
+    """PyTorch's reader as stored: of a new PyTorch, measure it again."""
+    _, outcomes = stored_control()
+    found = {name: outcome.outcome for name, outcome in run("torch", HOSTILE).items()}
+    changed = {name: (outcomes[name], found[name]) for name in found if found[name] != outcomes[name]}
+    # Time and memory decide a few of them.
+    assert len(changed) <= len(HOSTILE) // 50, changed

@@ -58,7 +58,7 @@ def import_program(
         with within("range_constraints"):
             ranges = import_ranges(tree.range_constraints)
         with within("verifiers"):
-            verifiers = each("", tree.verifiers, _import_verifier)
+            verifiers = each("", dict.fromkeys(tree.verifiers), _import_verifier)
         with within("guards_code"):
             guards = each("", tree.guards_code, lambda guard: check_guard(guard, permissions.limits))
         symbols = Symbols(ranges, permissions.limits)

@@ -145,6 +145,9 @@ def _below(number: int) -> str:
 
 
 _EXPRESSIONS = {
+    "remainders of sums": _wide("Add", 90, lambda i: f"Mod({_wide('Add', 20)}, Integer({i + 2}))"),
+    "a wide product": _wide("Mul", 1000),
+    "powers": _wide("Mul", 60, lambda i: f"Pow({_symbol(i)}, Integer(64))"),
     "a power of powers": "Pow(" * 50 + "Integer(10)" + ", Integer(64))" * 50,
     "a large power": "Pow(Integer(10), Integer(1000000000))",
     "a large product": "Mul(" + ", ".join(["Integer(340282366920938463463374607431768211455)"] * 1000) + ")",
@@ -168,7 +171,6 @@ _SLOW = {
     "a wide maximum": _wide("Max", 600),
     "a wide minimum of sums": _wide("Min", 300, lambda i: f"Add({_symbol(i)}, {_symbol(i + 1)})"),
     "maxima of minima": _wide("Max", 60, lambda i: f"Min({_symbol(i)}, {_symbol(i + 1)}, Integer({i}))"),
-    "remainders of sums": _wide("Add", 90, lambda i: f"Mod({_wide('Add', 20)}, Integer({i + 2}))"),
     "quotients of sums": _wide("Add", 60, lambda i: f"FloorDiv({_wide('Add', 20)}, Integer({i + 2}))"),
     "quotients of products": f"FloorDiv({_wide('Mul', 60)}, {_wide('Mul', 50)})",
     "a deep maximum": _nested("Max", 60, ", Integer(3)"),
@@ -187,8 +189,6 @@ _SLOW = {
     + f"), {_S}, Integer(1))",
     "a shape that may be dense": _wide("IsNonOverlappingAndDenseIndicator", 64),
     "deep bits": _nested("BitwiseFn_bitwise_and", 60, ", Integer(7)"),
-    "a wide product": _wide("Mul", 1000),
-    "powers": _wide("Mul", 60, lambda i: f"Pow({_symbol(i)}, Integer(64))"),
 }
 
 _SOURCE = '[{"name": "a", "target": "b", "graph_id": 1, "pass_name": "", "action": "", "from_node": '
@@ -395,6 +395,10 @@ _HARMLESS: dict[str, tuple[Callable[[], bytes], str]] = {
             )
         ),
         "what is not used costs little",
+    ),
+    "many verifiers": (
+        _plain(lambda v: v.update(verifiers=["TRAINING"] * 100_000)),
+        "each verifies once",
     ),
     "guards that are true": (
         tree(lambda t: t.guards_code.extend(["L['x'].size()[0] >= 1"] * 2000)),

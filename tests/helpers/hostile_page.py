@@ -25,7 +25,10 @@ _BEGIN, _END = "<!-- table of the hostile set -->\n", "<!-- end of the table -->
 
 
 def stored_control() -> tuple[str, dict[str, str]]:
-    """What became of the set in PyTorch's hands when that was last measured: its version, outcome by case."""
+    """What became of cases in PyTorch's hands when they were measured: its version, outcome by case.
+
+    Cases that are newer than the last measurement are not among them.
+    """
     stored = json.loads(STORED.read_text())
     return stored["version"], stored["outcomes"]
 
@@ -39,11 +42,8 @@ def store_control(outcomes: Mapping[str, Outcome]) -> None:
 def table(ours: Mapping[str, str]) -> str:
     """The table for the outcomes of pt2wire by case."""
     version, theirs = stored_control()
-    head = (
-        "kind",
-        "files",
-        *(f"{reader}: {bad}" for reader in (f"PyTorch {version}", "pt2wire") for bad in BAD),
-    )
+    readers = f"PyTorch {version}", "pt2wire"
+    head = ("kind", *(f"{reader}: {what}" for reader in readers for what in ("files", *BAD)))
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     for kind, hope in KINDS.items():
         names = [name for name, case in HOSTILE.items() if case.kind == kind]
@@ -53,10 +53,10 @@ def table(ours: Mapping[str, str]) -> str:
 
 
 def _row(title: str, names: list[str], *readers: Mapping[str, str]) -> str:
-    cells = [title, str(len(names))]
+    cells = [title]
     for outcomes in readers:
-        counts = Counter(outcomes[name] for name in names)
-        cells += [str(counts[outcome]) for outcome in BAD]
+        counts = Counter(outcomes[name] for name in names if name in outcomes)
+        cells += [str(counts.total()), *(str(counts[outcome]) for outcome in BAD)]
     return f"| {' | '.join(cells)} |"
 
 

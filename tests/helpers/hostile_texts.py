@@ -261,7 +261,6 @@ for _name, _text in _TEXTS.items():
 _KEYS = {
     "a key that ends its text": f"'] + [{CODE}] + ['",
     "a key with a double quote": f'"] + [{CODE}] + ["',
-    "a key with a backslash": "\\",
     "a key with a line": f"by\n{CODE}",
     "a key with braces": f"'{{{CODE}}}'",
 }

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-import torch
-from pt2wire.generated import json_codec, types
+from pt2wire.generated import types
 
-from . import lies_calls, lies_exact, lies_graphs, lies_programs  # noqa: F401
-from .archives import saved, with_records
 from .hostile import (
-    INDEX,
     MARKER,
     PROGRAM,
     WEIGHTS,
@@ -31,7 +26,6 @@ from .hostile import (
     sizes,
     tree,
 )
-from .lies import LIES, Lie, Net, tree_of
 
 A = types.Argument
 _POSITIONAL = types.ArgumentKind.POSITIONAL
@@ -326,51 +320,6 @@ _GRAPHS: dict[str, tuple[Callable[[Tree], object], str]] = {
 }
 for _name, (_change, _proves) in _GRAPHS.items():
     add("graphs", _name, _proves, tree(_change))
-
-#: Kinds of the lies that validation is tested with, by the beginning of their rule.
-_RULE_KINDS = {
-    "expression": "expressions",
-    "hint": "symbols",
-    "symbol": "symbols",
-    "undeclared": "symbols",
-    "range": "symbols",
-    "guard": "guards",
-    "name": "names",
-    "fqn": "names",
-    "constant-text": "texts",
-    "target": "targets",
-    "denied": "operators",
-    "treespec": "treespecs",
-    "metadata": "metadata",
-    "depth": "costs",
-}
-
-
-@cache
-def _net() -> dict[str, bytes]:
-    shapes = ({0: torch.export.Dim("n", min=2, max=64)}, None)
-    training = torch.export.export(Net(), (torch.ones(8, 4), "fast"), dynamic_shapes=shapes)
-    programs = {"training": training, "inference": training.run_decompositions()}
-    return {name: saved(ep, formats=("json",)) for name, ep in programs.items()}
-
-
-def _lying(lie: Lie) -> Callable[[], bytes]:
-    def make() -> bytes:
-        changed = tree_of(lie.tree)
-        lie.change(changed)
-        return with_records(_net()[lie.tree], {INDEX: None, PROGRAM: json_codec.encode(changed)})
-
-    return make
-
-
-#: Deeper than JSON goes, so that no file holds it.
-_NO_FILE = ("nested_subgraphs",)
-for _title, _lie in LIES.items():
-    if _title in _NO_FILE:
-        continue
-    _kind = next((kind for start, kind in _RULE_KINDS.items() if _lie.rule.startswith(start)), "graphs")
-    add(_kind, _title.replace("_", " "), f"rule {_lie.rule}", _lying(_lie))
-
 
 # -- symbols ----------------------------------------------------------------------------------------------
 

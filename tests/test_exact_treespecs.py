@@ -93,12 +93,12 @@ def _shape(spec: pytree.TreeSpec) -> Any:
     return repr(spec.type), repr(spec.context), [_shape(child) for child in spec.children()]
 
 
-def _name(value: Any) -> str:
+def _label(value: Any) -> str:
     """The same in every process, as parallel tests want it: no addresses."""
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
-@pytest.mark.parametrize("value", LOST + REFUSED, ids=_name)
+@pytest.mark.parametrize("value", LOST + REFUSED, ids=_label)
 def test_what_json_loses_comes_back(value: Any) -> None:
     spec, text, exact, values = _exported(value)
     assert exact is not None
@@ -106,7 +106,7 @@ def test_what_json_loses_comes_back(value: Any) -> None:
     assert bool(values.beyond) == (text == "") == (value in REFUSED)
 
 
-@pytest.mark.parametrize("value", KEPT, ids=_name)
+@pytest.mark.parametrize("value", KEPT, ids=_label)
 def test_what_json_keeps_is_not_written_twice(value: Any) -> None:
     spec, text, exact, values = _exported(value)
     assert exact is None and not values.own and not values.beyond

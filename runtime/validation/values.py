@@ -192,6 +192,10 @@ def _check_inner(
 ) -> None:
     rule = "tensor-meta"
     parts = PARTS.get(meta.layout, ())
+    for value, field in ((meta.subclass, "subclass"), (meta.context, "context")):
+        if value is not None:
+            message = "expected a tensor of PyTorch's own class, found a subclass, which cannot be read yet"
+            findings.add(rule, f"{path}.{field}", message)
     if meta.coalesced is not None and meta.layout is not types.Layout.SparseCoo:
         message = f"expected a tensor of layout SparseCoo, found {meta.layout.name}"
         findings.add(rule, f"{path}.coalesced", message)

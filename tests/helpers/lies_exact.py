@@ -192,6 +192,16 @@ def conjugated_float(tree: Tree) -> None:
     tree.graph_module.graph.tensor_values["sin"].conj = True
 
 
+@lie(
+    "tensor-meta",
+    f"{GRAPH}.tensor_values['sin'].subclass",
+    "expected a tensor of PyTorch's own class, found a subclass, which cannot be read yet",
+)
+def tensor_of_a_subclass(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.tensor_values["sin"].subclass = "vendor:Quantized"
+
+
 ENUM = Value.of_enum(types.EnumMember("signal:Signals", "SIGINT"))
 SIGNATURE_IN = f"{CALLS}[0].signature.exact_in_spec"
 LEAF = types.TreeSpecNode("")

@@ -62,7 +62,7 @@ def _assert_same(found: list[cpp.Outcome], expected: list[bytes], cases: list[tu
         assert outcome.text == text, f"{name} {data[:200].hex()}"
 
 
-@pytest.mark.parametrize("compiler", cpp.COMPILERS)
+@pytest.mark.parametrize("compiler", cpp.CLANG_AND_SLOW_GCC)
 def test_header_decodes_every_type_member_and_value(compiler: str) -> None:
     made = list(trees())
     cases = [case_of(tree) for tree in made]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import functools
 import hashlib
 import os
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from pt2wire.codegen.model import (
     Kind,
     ListType,
@@ -30,8 +33,11 @@ SOURCES = ROOT / "tests" / "cpp"
 INCLUDES = (ROOT / "generated" / "include", ROOT / "runtime" / "include")
 
 COMPILERS = ("g++", "clang++")
+#: The same for programs that take an optimizing compiler a minute.
+CLANG_AND_SLOW_GCC = (pytest.param("g++", marks=pytest.mark.wide), "clang++")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror")
-SANITIZED = ("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+# -g1 has the lines that a sanitizer names, and compiles faster than -g.
+SANITIZED = ("-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ZLIB = ("-DPT2WIRE_WITH_ZLIB=1", "-lz")
 
 
@@ -74,14 +80,23 @@ def build(
     for path in inputs:
         digest.update(b"%s\0%s\0" % (path.name.encode(), path.read_bytes()))
     program = BUILD / f"{source.stem}-{digest.hexdigest()[:20]}"
-    if not program.exists():
-        BUILD.mkdir(parents=True, exist_ok=True)
-        partial = program.with_suffix(f".{os.getpid()}")
-        libraries = [flag for flag in flags if flag.startswith("-l")]
-        options = [flag for flag in flags if not flag.startswith("-l")]
-        run([*command, *options, str(source), *map(str, more), "-o", str(partial), *libraries])
-        partial.replace(program)
+    with _alone(program):
+        if not program.exists():
+            partial = program.with_suffix(".partial")
+            libraries = [flag for flag in flags if flag.startswith("-l")]
+            options = [flag for flag in flags if not flag.startswith("-l")]
+            run([*command, *options, str(source), *map(str, more), "-o", str(partial), *libraries])
+            partial.replace(program)
     return program
+
+
+@contextlib.contextmanager
+def _alone(made: Path) -> Iterator[None]:
+    """While this process makes something, parallel tests that want it wait rather than make it as well."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with open(made.with_suffix(".lock"), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def run(command: Sequence[str | Path], data: bytes = b"", timeout: float = 600) -> bytes:
@@ -132,11 +147,13 @@ def apache() -> Path:
     idl = ROOT / "generated" / "schema.thrift"
     version = subprocess.run(["thrift", "--version"], capture_output=True, check=True).stdout
     out = BUILD / f"apache-{hashlib.sha256(idl.read_bytes() + version).hexdigest()[:20]}"
-    if not (out / "schema_types.h").exists():
-        partial = out.with_suffix(f".{os.getpid()}")
-        partial.mkdir(parents=True)
-        run(["thrift", "--gen", "cpp", "-out", partial, idl])
-        partial.replace(out)
+    with _alone(out):
+        if not out.exists():
+            partial = out.with_suffix(".partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+            run(["thrift", "--gen", "cpp", "-out", partial, idl])
+            partial.replace(out)
     return build(
         SOURCES / "apache.cpp", "-O1", f"-I{out}", types_file(), "-lthrift", more=[out / "schema_types.cpp"]
     )

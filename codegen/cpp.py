@@ -199,11 +199,10 @@ def _member(
     shape = _shape(field.type, shapes)
     spelling = f"std::optional<{shape.spelling}>" if field.optional else shape.spelling
     required = kind is Kind.STRUCT and _required(field)
-    in_json = kind is Kind.STRUCT and field.default is None
     return _Member(
         doc=field.doc,
         name=safe_name(field.name, taken),
-        info=f"{{{field.id}, {_text(field.name)}, {_flag(required)}, {_flag(in_json)}}}",
+        info=f"{{{field.id}, {_text(field.name)}, {_flag(required)}}}",
         id=field.id,
         position=position,
         type=spelling,

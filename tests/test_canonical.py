@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import random
@@ -52,6 +53,8 @@ def torchs_form(tree: types.ExportedProgram, constants: set[str]) -> Any:
 def comparable(form: Any) -> Any:
     """A canonical form in JSON without that in which ours is not to be PyTorch's."""
     module = form["graph_module"]
+    # Both sort guards, PyTorch as they are spelled, we as loading spells them.
+    form["guards_code"] = sorted(ast.unparse(ast.parse(x, mode="eval")) for x in form["guards_code"])
     # PyTorch drops the names of fields of named tuples, which importing needs.
     del module["treespec_namedtuple_fields"]
     # It leaves the values of these signatures with names that nothing has any more.

@@ -228,6 +228,7 @@ def test_refusals_of_each_way_in(program: ExportedProgram) -> None:
             read(tree, program)
             loaded.add(name)
     assert loaded == {
+        "dictionary key",  # refused before, by validation
         "range of a name that is code",
         "stack trace",
         "stack trace with a newline",

@@ -346,7 +346,7 @@ def test_a_damaged_pickle_is_no_unsafe_one(cut: int | None, trusted: bool) -> No
     if trusted:
         artifact._made_here = (damaged, artifact.constants, artifact.example_inputs)
     with pytest.raises(
-        DeserializeError, match=r"^state_dict: expected tensors as torch.save writes"
+        DeserializeError, match=r"^state_dict: expected what torch.save writes, found other or damaged bytes"
     ) as caught:
         pt2wire.deserialize(artifact)
     assert not isinstance(caught.value, UnsafeArtifactError)

@@ -69,7 +69,13 @@ def open_pickle(
 
 def _check_stored(data: memoryview, path: str) -> None:
     """Refuse a damaged zip file, and a deflated record: torch.save writes none, and one can be a bomb."""
-    for entry in read_directory(data, path):
+    try:
+        entries = read_directory(data, path)
+    except DeserializeError as error:
+        raise DeserializeError(
+            f"expected what torch.save writes, found other or damaged bytes ({error.message})", path=path
+        ) from error
+    for entry in entries:
         if entry.method != STORED:
             raise DeserializeError(
                 f"expected what torch.save writes, found the deflated record {entry.name!r}", path=path

@@ -120,13 +120,13 @@ class Symbols:
         return expression
 
     def sym_int(self, text: str, hint: int | None) -> int | torch.SymInt:
-        """The size or integer for an expression, with the value that tracing saw."""
+        """The integer for an expression, with the value that tracing saw."""
         key = (text, hint)
         number = self._numbers.get(key)
         if number is None:
             expression = self.expression(text, "number")
-            if expression.is_integer is False or expression.is_negative:
-                raise DeserializeError(f"expected a size or an integer from 0 up, found {text[:80]}")
+            if expression.is_integer is False:
+                raise DeserializeError(f"expected an expression for an integer, found {text[:80]}")
             self._set_hint(expression, None if hint is None else sympy.Integer(hint))
             number = self._numbers[key] = self.shape_env.create_symintnode(expression, hint=hint)
         return number

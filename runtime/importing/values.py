@@ -187,9 +187,9 @@ class FakeTensors:
         """A strided tensor on the meta device."""
         symbols = self._symbols
         dtype = import_dtype(meta)
-        sizes = each("sizes", meta.sizes, lambda size: import_sym_int(size, symbols))
-        strides = each("strides", meta.strides, lambda stride: import_sym_int(stride, symbols))
-        offset = import_sym_int(meta.storage_offset, symbols)
+        sizes = each("sizes", meta.sizes, lambda size: _import_extent(size, symbols))
+        strides = each("strides", meta.strides, lambda stride: _import_extent(stride, symbols))
+        offset = _import_extent(meta.storage_offset, symbols)
         if len(sizes) != len(strides):
             raise DeserializeError(
                 f"expected a stride per size, found {len(sizes)} sizes, {len(strides)} strides"
@@ -205,7 +205,7 @@ class FakeTensors:
     def _sparse(self, meta: types.TensorMeta) -> torch.Tensor:
         """A sparse tensor on the meta device."""
         symbols = self._symbols
-        sizes = each("sizes", meta.sizes, lambda size: import_sym_int(size, symbols))
+        sizes = each("sizes", meta.sizes, lambda size: _import_extent(size, symbols))
         layout = import_layout(meta.layout)
         if meta.inner is None and meta.layout is types.Layout.SparseCoo:
             # PyTorch keeps no more than the layout; most tensors have no dense dimensions, and are coalesced.
@@ -261,8 +261,18 @@ def _storage_view(sizes: list[Any], strides: list[Any], offset: Any, dtype: torc
     return torch.empty((extent,), dtype=dtype, device="meta").as_strided(sizes, strides, offset)
 
 
+def _import_extent(value: types.SymInt, symbols: Symbols) -> int | torch.SymInt:
+    """Read a size, stride or offset."""
+    number = import_sym_int(value, symbols)
+    if isinstance(number, torch.SymInt) and number.node.expr.is_negative:
+        raise DeserializeError(
+            f"expected a number from 0 up, found {value.as_expr.expr_str[:80]}", path="as_expr.expr_str"
+        )
+    return number
+
+
 def import_sym_int(value: types.SymInt, symbols: Symbols) -> int | torch.SymInt:
-    """Read a size, stride or integer, with the hint that tracing saw where it is symbolic."""
+    """Read an integer, with the hint that tracing saw where it is symbolic."""
     if value.type == "as_int":
         return value.as_int
     expression = value.as_expr

@@ -2228,8 +2228,8 @@ struct Traits<basic::Device<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "type", true, true},
-      {20, "index", false, false},
+      {10, "type", true},
+      {20, "index", false},
   } };
 
   template <class Object, class F>
@@ -2261,9 +2261,9 @@ struct Traits<basic::SymExprHint<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "as_int", false, false},
-      {20, "as_bool", false, false},
-      {30, "as_float", false, false},
+      {10, "as_int", false},
+      {20, "as_bool", false},
+      {30, "as_float", false},
   } };
 
   template <class F>
@@ -2284,8 +2284,8 @@ struct Traits<basic::SymExpr<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "expr_str", true, true},
-      {20, "hint", false, false},
+      {10, "expr_str", true},
+      {20, "hint", false},
   } };
 
   template <class Object, class F>
@@ -2317,8 +2317,8 @@ struct Traits<basic::SymInt<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false, false},
-      {20, "as_int", false, false},
+      {10, "as_expr", false},
+      {20, "as_int", false},
   } };
 
   template <class F>
@@ -2338,8 +2338,8 @@ struct Traits<basic::SymFloat<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false, false},
-      {20, "as_float", false, false},
+      {10, "as_expr", false},
+      {20, "as_float", false},
   } };
 
   template <class F>
@@ -2359,8 +2359,8 @@ struct Traits<basic::SymBool<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false, false},
-      {20, "as_bool", false, false},
+      {10, "as_expr", false},
+      {20, "as_bool", false},
   } };
 
   template <class F>
@@ -2380,8 +2380,8 @@ struct Traits<basic::SymIntArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false, false},
-      {20, "as_int", false, false},
+      {10, "as_name", false},
+      {20, "as_int", false},
   } };
 
   template <class F>
@@ -2401,8 +2401,8 @@ struct Traits<basic::SymFloatArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false, false},
-      {20, "as_float", false, false},
+      {10, "as_name", false},
+      {20, "as_float", false},
   } };
 
   template <class F>
@@ -2422,8 +2422,8 @@ struct Traits<basic::SymBoolArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false, false},
-      {20, "as_bool", false, false},
+      {10, "as_name", false},
+      {20, "as_bool", false},
   } };
 
   template <class F>
@@ -2443,7 +2443,7 @@ struct Traits<basic::TensorArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "name", true, true},
+      {10, "name", true},
   } };
 
   template <class Object, class F>
@@ -2472,7 +2472,7 @@ struct Traits<basic::TokenArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "name", true, true},
+      {10, "name", true},
   } };
 
   template <class Object, class F>
@@ -2501,8 +2501,8 @@ struct Traits<basic::OptionalTensorArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {20, "as_tensor", false, false},
-      {10, "as_none", false, false},
+      {20, "as_tensor", false},
+      {10, "as_none", false},
   } };
 
   template <class F>
@@ -2522,8 +2522,8 @@ struct Traits<basic::CustomObjArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true, true},
-      {20, "class_fqn", true, true},
+      {10, "name", true},
+      {20, "class_fqn", true},
   } };
 
   template <class Object, class F>
@@ -2555,8 +2555,8 @@ struct Traits<basic::ComplexValue<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 19;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "real", true, true},
-      {20, "imag", true, true},
+      {10, "real", true},
+      {20, "imag", true},
   } };
 
   template <class Object, class F>
@@ -2588,8 +2588,8 @@ struct Traits<basic::EnumMember<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "fqn", true, true},
-      {20, "name", true, true},
+      {10, "fqn", true},
+      {20, "name", true},
   } };
 
   template <class Object, class F>
@@ -2621,10 +2621,10 @@ struct Traits<basic::GraphConstant<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "name", true, true},
-      {20, "target", true, true},
-      {30, "data", true, true},
-      {40, "requires_grad", false, false},
+      {10, "name", true},
+      {20, "target", true},
+      {30, "data", true},
+      {40, "requires_grad", false},
   } };
 
   template <class Object, class F>
@@ -2662,11 +2662,11 @@ struct Traits<basic::ConstantValue<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 5> fields{ {
-      {10, "as_none", false, false},
-      {20, "as_int", false, false},
-      {30, "as_float", false, false},
-      {40, "as_string", false, false},
-      {50, "as_bool", false, false},
+      {10, "as_none", false},
+      {20, "as_int", false},
+      {30, "as_float", false},
+      {40, "as_string", false},
+      {50, "as_bool", false},
   } };
 
   template <class F>
@@ -2689,8 +2689,8 @@ struct Traits<basic::InputToParameterSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, true},
-      {20, "parameter_name", true, true},
+      {10, "arg", true},
+      {20, "parameter_name", true},
   } };
 
   template <class Object, class F>
@@ -2722,9 +2722,9 @@ struct Traits<basic::InputToBufferSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 8;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "arg", true, true},
-      {20, "buffer_name", true, true},
-      {30, "persistent", true, true},
+      {10, "arg", true},
+      {20, "buffer_name", true},
+      {30, "persistent", true},
   } };
 
   template <class Object, class F>
@@ -2759,8 +2759,8 @@ struct Traits<basic::InputToTensorConstantSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, true},
-      {20, "tensor_constant_name", true, true},
+      {10, "arg", true},
+      {20, "tensor_constant_name", true},
   } };
 
   template <class Object, class F>
@@ -2792,8 +2792,8 @@ struct Traits<basic::InputToCustomObjSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, true},
-      {20, "custom_obj_name", true, true},
+      {10, "arg", true},
+      {20, "custom_obj_name", true},
   } };
 
   template <class Object, class F>
@@ -2825,7 +2825,7 @@ struct Traits<basic::InputTokenSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, true},
+      {10, "arg", true},
   } };
 
   template <class Object, class F>
@@ -2854,7 +2854,7 @@ struct Traits<basic::LossOutputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, true},
+      {10, "arg", true},
   } };
 
   template <class Object, class F>
@@ -2883,8 +2883,8 @@ struct Traits<basic::BufferMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, true},
-      {20, "buffer_name", true, true},
+      {10, "arg", true},
+      {20, "buffer_name", true},
   } };
 
   template <class Object, class F>
@@ -2916,8 +2916,8 @@ struct Traits<basic::ParameterMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, true},
-      {20, "parameter_name", true, true},
+      {10, "arg", true},
+      {20, "parameter_name", true},
   } };
 
   template <class Object, class F>
@@ -2949,8 +2949,8 @@ struct Traits<basic::GradientToParameterSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, true},
-      {20, "parameter_name", true, true},
+      {10, "arg", true},
+      {20, "parameter_name", true},
   } };
 
   template <class Object, class F>
@@ -2982,8 +2982,8 @@ struct Traits<basic::GradientToUserInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, true},
-      {20, "user_input_name", true, true},
+      {10, "arg", true},
+      {20, "user_input_name", true},
   } };
 
   template <class Object, class F>
@@ -3015,8 +3015,8 @@ struct Traits<basic::UserInputMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, true},
-      {20, "user_input_name", true, true},
+      {10, "arg", true},
+      {20, "user_input_name", true},
   } };
 
   template <class Object, class F>
@@ -3048,7 +3048,7 @@ struct Traits<basic::OutputTokenSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, true},
+      {10, "arg", true},
   } };
 
   template <class Object, class F>
@@ -3077,10 +3077,10 @@ struct Traits<basic::RangeConstraint<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 1;
   static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "min_val", false, true},
-      {20, "max_val", false, true},
-      {1000, "min_float", false, false},
-      {1001, "max_float", false, false},
+      {10, "min_val", false},
+      {20, "max_val", false},
+      {1000, "min_float", false},
+      {1001, "max_float", false},
   } };
 
   template <class Object, class F>
@@ -3118,7 +3118,7 @@ struct Traits<basic::NamedTupleDef<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "field_names", true, true},
+      {10, "field_names", true},
   } };
 
   template <class Object, class F>
@@ -3147,8 +3147,8 @@ struct Traits<basic::SchemaVersion<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "major", true, true},
-      {20, "minor", true, true},
+      {10, "major", true},
+      {20, "minor", true},
   } };
 
   template <class Object, class F>
@@ -3180,9 +3180,9 @@ struct Traits<basic::Writer<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true, true},
-      {20, "version", true, true},
-      {30, "revision", true, true},
+      {10, "name", true},
+      {20, "version", true},
+      {30, "revision", true},
   } };
 
   template <class Object, class F>
@@ -3217,12 +3217,12 @@ struct Traits<basic::AOTInductorModelPickleData<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {1, "library_basename", true, true},
-      {2, "input_names", true, true},
-      {3, "output_names", true, true},
-      {4, "floating_point_input_dtype", false, false},
-      {5, "floating_point_output_dtype", false, false},
-      {6, "aot_inductor_model_is_cpu", false, false},
+      {1, "library_basename", true},
+      {2, "input_names", true},
+      {3, "output_names", true},
+      {4, "floating_point_input_dtype", false},
+      {5, "floating_point_output_dtype", false},
+      {6, "aot_inductor_model_is_cpu", false},
   } };
 
   template <class Object, class F>
@@ -3266,12 +3266,12 @@ struct Traits<basic::IndexEntry<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {10, "program", true, true},
-      {20, "form", true, true},
-      {30, "record", true, true},
-      {40, "crc32", true, true},
-      {50, "size", true, true},
-      {60, "sha256", true, true},
+      {10, "program", true},
+      {20, "form", true},
+      {30, "record", true},
+      {40, "crc32", true},
+      {50, "size", true},
+      {60, "sha256", true},
   } };
 
   template <class Object, class F>
@@ -3315,8 +3315,8 @@ struct Traits<basic::ArchiveIndex<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 11;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "writer", true, true},
-      {20, "entries", true, true},
+      {10, "writer", true},
+      {20, "entries", true},
   } };
 
   template <class Object, class F>
@@ -3348,27 +3348,27 @@ struct Traits<basic::Value<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 21> fields{ {
-      {10, "as_none", false, false},
-      {20, "as_tensor", false, false},
-      {50, "as_int", false, false},
-      {80, "as_float", false, false},
-      {100, "as_string", false, false},
-      {110, "as_sym_int", false, false},
-      {130, "as_scalar_type", false, false},
-      {140, "as_memory_format", false, false},
-      {150, "as_layout", false, false},
-      {160, "as_device", false, false},
-      {170, "as_bool", false, false},
-      {182, "as_sym_bool", false, false},
-      {220, "as_operator", false, false},
-      {230, "as_sym_float", false, false},
-      {260, "as_complex", false, false},
-      {1000, "as_list", false, false},
-      {1001, "as_tuple", false, false},
-      {1002, "as_dict", false, false},
-      {1003, "as_enum", false, false},
-      {1004, "as_subgraph", false, false},
-      {1010, "as_extra_scalar_type", false, false},
+      {10, "as_none", false},
+      {20, "as_tensor", false},
+      {50, "as_int", false},
+      {80, "as_float", false},
+      {100, "as_string", false},
+      {110, "as_sym_int", false},
+      {130, "as_scalar_type", false},
+      {140, "as_memory_format", false},
+      {150, "as_layout", false},
+      {160, "as_device", false},
+      {170, "as_bool", false},
+      {182, "as_sym_bool", false},
+      {220, "as_operator", false},
+      {230, "as_sym_float", false},
+      {260, "as_complex", false},
+      {1000, "as_list", false},
+      {1001, "as_tuple", false},
+      {1002, "as_dict", false},
+      {1003, "as_enum", false},
+      {1004, "as_subgraph", false},
+      {1010, "as_extra_scalar_type", false},
   } };
 
   template <class F>
@@ -3407,8 +3407,8 @@ struct Traits<basic::ValueItem<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "key", true, true},
-      {20, "value", true, true},
+      {10, "key", true},
+      {20, "value", true},
   } };
 
   template <class Object, class F>
@@ -3440,20 +3440,20 @@ struct Traits<basic::TensorMeta<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
   static constexpr std::array<FieldInfo, 14> fields{ {
-      {10, "dtype", true, true},
-      {20, "sizes", true, true},
-      {30, "requires_grad", true, true},
-      {40, "device", true, true},
-      {50, "strides", true, true},
-      {60, "storage_offset", true, true},
-      {70, "layout", true, true},
-      {1000, "conj", false, false},
-      {1001, "neg", false, false},
-      {1002, "inner", false, false},
-      {1003, "coalesced", false, false},
-      {1004, "subclass", false, false},
-      {1005, "context", false, false},
-      {1006, "extra_dtype", false, false},
+      {10, "dtype", true},
+      {20, "sizes", true},
+      {30, "requires_grad", true},
+      {40, "device", true},
+      {50, "strides", true},
+      {60, "storage_offset", true},
+      {70, "layout", true},
+      {1000, "conj", false},
+      {1001, "neg", false},
+      {1002, "inner", false},
+      {1003, "coalesced", false},
+      {1004, "subclass", false},
+      {1005, "context", false},
+      {1006, "extra_dtype", false},
   } };
 
   template <class Object, class F>
@@ -3521,8 +3521,8 @@ struct Traits<basic::NamedValue<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true, true},
-      {20, "value", false, false},
+      {10, "name", true},
+      {20, "value", false},
   } };
 
   template <class Object, class F>
@@ -3554,8 +3554,8 @@ struct Traits<basic::Notes<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "metadata", true, true},
-      {20, "custom", false, false},
+      {10, "metadata", true},
+      {20, "custom", false},
   } };
 
   template <class Object, class F>
@@ -3587,9 +3587,9 @@ struct Traits<basic::InputToConstantInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true, true},
-      {20, "value", true, true},
-      {1000, "exact_value", false, false},
+      {10, "name", true},
+      {20, "value", true},
+      {1000, "exact_value", false},
   } };
 
   template <class Object, class F>
@@ -3624,9 +3624,9 @@ struct Traits<basic::TreeSpecNode<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "type", true, true},
-      {20, "context", false, false},
-      {30, "children", false, false},
+      {10, "type", true},
+      {20, "context", false},
+      {30, "children", false},
   } };
 
   template <class Object, class F>
@@ -3661,13 +3661,13 @@ struct Traits<basic::PayloadMeta<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "path_name", true, true},
-      {20, "is_param", true, true},
-      {30, "use_pickle", true, true},
-      {40, "tensor_meta", false, true},
-      {1000, "alias_of", false, false},
-      {1001, "inner", false, false},
-      {1002, "absent", false, false},
+      {10, "path_name", true},
+      {20, "is_param", true},
+      {30, "use_pickle", true},
+      {40, "tensor_meta", false},
+      {1000, "alias_of", false},
+      {1001, "inner", false},
+      {1002, "absent", false},
   } };
 
   template <class Object, class F>
@@ -3714,7 +3714,7 @@ struct Traits<basic::PayloadConfig<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "config", true, true},
+      {10, "config", true},
   } };
 
   template <class Object, class F>
@@ -3743,22 +3743,22 @@ struct Traits<basic::Graph<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 16> fields{ {
-      {10, "inputs", true, true},
-      {20, "outputs", true, true},
-      {30, "nodes", true, true},
-      {40, "tensor_values", true, true},
-      {50, "sym_int_values", true, true},
-      {60, "sym_bool_values", true, true},
-      {70, "is_single_tensor_return", false, false},
-      {80, "custom_obj_values", false, false},
-      {90, "sym_float_values", false, false},
-      {1000, "placeholder_metadata", false, false},
-      {1001, "output_metadata", false, false},
-      {1002, "exact_output", false, false},
-      {1003, "order", false, false},
-      {1004, "getitem_metadata", false, false},
-      {1005, "constants", false, false},
-      {1006, "get_attr_metadata", false, false},
+      {10, "inputs", true},
+      {20, "outputs", true},
+      {30, "nodes", true},
+      {40, "tensor_values", true},
+      {50, "sym_int_values", true},
+      {60, "sym_bool_values", true},
+      {70, "is_single_tensor_return", false},
+      {80, "custom_obj_values", false},
+      {90, "sym_float_values", false},
+      {1000, "placeholder_metadata", false},
+      {1001, "output_metadata", false},
+      {1002, "exact_output", false},
+      {1003, "order", false},
+      {1004, "getitem_metadata", false},
+      {1005, "constants", false},
+      {1006, "get_attr_metadata", false},
   } };
 
   template <class Object, class F>
@@ -3832,9 +3832,9 @@ struct Traits<basic::GraphArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true, true},
-      {20, "graph", true, true},
-      {1000, "node", false, false},
+      {10, "name", true},
+      {20, "graph", true},
+      {1000, "node", false},
   } };
 
   template <class Object, class F>
@@ -3869,37 +3869,37 @@ struct Traits<basic::Argument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 31> fields{ {
-      {10, "as_none", false, false},
-      {20, "as_tensor", false, false},
-      {30, "as_tensors", false, false},
-      {50, "as_int", false, false},
-      {70, "as_ints", false, false},
-      {80, "as_float", false, false},
-      {90, "as_floats", false, false},
-      {100, "as_string", false, false},
-      {101, "as_strings", false, false},
-      {110, "as_sym_int", false, false},
-      {120, "as_sym_ints", false, false},
-      {130, "as_scalar_type", false, false},
-      {140, "as_memory_format", false, false},
-      {150, "as_layout", false, false},
-      {160, "as_device", false, false},
-      {170, "as_bool", false, false},
-      {180, "as_bools", false, false},
-      {182, "as_sym_bool", false, false},
-      {184, "as_sym_bools", false, false},
-      {200, "as_graph", false, false},
-      {190, "as_optional_tensors", false, false},
-      {210, "as_custom_obj", false, false},
-      {220, "as_operator", false, false},
-      {230, "as_sym_float", false, false},
-      {240, "as_sym_floats", false, false},
-      {250, "as_optional_tensor", false, false},
-      {260, "as_complex", false, false},
-      {270, "as_nested_tensors", false, false},
-      {280, "as_int_lists", false, false},
-      {290, "as_string_to_argument", false, false},
-      {300, "as_float_lists", false, false},
+      {10, "as_none", false},
+      {20, "as_tensor", false},
+      {30, "as_tensors", false},
+      {50, "as_int", false},
+      {70, "as_ints", false},
+      {80, "as_float", false},
+      {90, "as_floats", false},
+      {100, "as_string", false},
+      {101, "as_strings", false},
+      {110, "as_sym_int", false},
+      {120, "as_sym_ints", false},
+      {130, "as_scalar_type", false},
+      {140, "as_memory_format", false},
+      {150, "as_layout", false},
+      {160, "as_device", false},
+      {170, "as_bool", false},
+      {180, "as_bools", false},
+      {182, "as_sym_bool", false},
+      {184, "as_sym_bools", false},
+      {200, "as_graph", false},
+      {190, "as_optional_tensors", false},
+      {210, "as_custom_obj", false},
+      {220, "as_operator", false},
+      {230, "as_sym_float", false},
+      {240, "as_sym_floats", false},
+      {250, "as_optional_tensor", false},
+      {260, "as_complex", false},
+      {270, "as_nested_tensors", false},
+      {280, "as_int_lists", false},
+      {290, "as_string_to_argument", false},
+      {300, "as_float_lists", false},
   } };
 
   template <class F>
@@ -3948,9 +3948,9 @@ struct Traits<basic::NamedArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true, true},
-      {20, "arg", true, true},
-      {30, "kind", false, false},
+      {10, "name", true},
+      {20, "arg", true},
+      {30, "kind", false},
   } };
 
   template <class Object, class F>
@@ -3985,15 +3985,15 @@ struct Traits<basic::Node<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 9> fields{ {
-      {10, "target", true, true},
-      {20, "inputs", true, true},
-      {30, "outputs", true, true},
-      {40, "metadata", true, true},
-      {50, "is_hop_single_tensor_return", false, false},
-      {60, "name", false, false},
-      {1000, "exact_inputs", false, false},
-      {1001, "custom", false, false},
-      {1002, "subgraphs", false, false},
+      {10, "target", true},
+      {20, "inputs", true},
+      {30, "outputs", true},
+      {40, "metadata", true},
+      {50, "is_hop_single_tensor_return", false},
+      {60, "name", false},
+      {1000, "exact_inputs", false},
+      {1001, "custom", false},
+      {1002, "subgraphs", false},
   } };
 
   template <class Object, class F>
@@ -4046,7 +4046,7 @@ struct Traits<basic::UserInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, true},
+      {10, "arg", true},
   } };
 
   template <class Object, class F>
@@ -4075,13 +4075,13 @@ struct Traits<basic::InputSpec<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "user_input", false, false},
-      {20, "parameter", false, false},
-      {30, "buffer", false, false},
-      {40, "tensor_constant", false, false},
-      {50, "custom_obj", false, false},
-      {70, "token", false, false},
-      {60, "constant_input", false, false},
+      {10, "user_input", false},
+      {20, "parameter", false},
+      {30, "buffer", false},
+      {40, "tensor_constant", false},
+      {50, "custom_obj", false},
+      {70, "token", false},
+      {60, "constant_input", false},
   } };
 
   template <class F>
@@ -4106,7 +4106,7 @@ struct Traits<basic::UserOutputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, true},
+      {10, "arg", true},
   } };
 
   template <class Object, class F>
@@ -4135,14 +4135,14 @@ struct Traits<basic::OutputSpec<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 8> fields{ {
-      {10, "user_output", false, false},
-      {20, "loss_output", false, false},
-      {30, "buffer_mutation", false, false},
-      {40, "gradient_to_parameter", false, false},
-      {50, "gradient_to_user_input", false, false},
-      {60, "user_input_mutation", false, false},
-      {70, "token", false, false},
-      {80, "parameter_mutation", false, false},
+      {10, "user_output", false},
+      {20, "loss_output", false},
+      {30, "buffer_mutation", false},
+      {40, "gradient_to_parameter", false},
+      {50, "gradient_to_user_input", false},
+      {60, "user_input_mutation", false},
+      {70, "token", false},
+      {80, "parameter_mutation", false},
   } };
 
   template <class F>
@@ -4168,8 +4168,8 @@ struct Traits<basic::GraphSignature<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "input_specs", true, true},
-      {20, "output_specs", true, true},
+      {10, "input_specs", true},
+      {20, "output_specs", true},
   } };
 
   template <class Object, class F>
@@ -4201,13 +4201,13 @@ struct Traits<basic::ModuleCallSignature<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "inputs", true, true},
-      {20, "outputs", true, true},
-      {30, "in_spec", true, true},
-      {40, "out_spec", true, true},
-      {50, "forward_arg_names", false, false},
-      {1000, "exact_in_spec", false, false},
-      {1001, "exact_out_spec", false, false},
+      {10, "inputs", true},
+      {20, "outputs", true},
+      {30, "in_spec", true},
+      {40, "out_spec", true},
+      {50, "forward_arg_names", false},
+      {1000, "exact_in_spec", false},
+      {1001, "exact_out_spec", false},
   } };
 
   template <class Object, class F>
@@ -4254,8 +4254,8 @@ struct Traits<basic::ModuleCallEntry<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "fqn", true, true},
-      {30, "signature", false, false},
+      {10, "fqn", true},
+      {30, "signature", false},
   } };
 
   template <class Object, class F>
@@ -4287,12 +4287,12 @@ struct Traits<basic::GraphModule<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 23;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {10, "graph", true, true},
-      {50, "signature", true, true},
-      {60, "module_call_graph", true, true},
-      {40, "metadata", false, false},
-      {70, "treespec_namedtuple_fields", false, false},
-      {1000, "custom", false, false},
+      {10, "graph", true},
+      {50, "signature", true},
+      {60, "module_call_graph", true},
+      {40, "metadata", false},
+      {70, "treespec_namedtuple_fields", false},
+      {1000, "custom", false},
   } };
 
   template <class Object, class F>
@@ -4336,15 +4336,15 @@ struct Traits<basic::ExportedProgram<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 35;
   static constexpr std::array<FieldInfo, 9> fields{ {
-      {10, "graph_module", true, true},
-      {20, "opset_version", true, true},
-      {30, "range_constraints", true, true},
-      {60, "schema_version", true, true},
-      {70, "verifiers", false, false},
-      {80, "torch_version", false, false},
-      {90, "guards_code", false, false},
-      {1000, "writer", false, false},
-      {1001, "beyond", false, false},
+      {10, "graph_module", true},
+      {20, "opset_version", true},
+      {30, "range_constraints", true},
+      {60, "schema_version", true},
+      {70, "verifiers", false},
+      {80, "torch_version", false},
+      {90, "guards_code", false},
+      {1000, "writer", false},
+      {1001, "beyond", false},
   } };
 
   template <class Object, class F>
@@ -4397,8 +4397,8 @@ struct Traits<basic::ExternKernelNode<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true, true},
-      {20, "node", true, true},
+      {10, "name", true},
+      {20, "node", true},
   } };
 
   template <class Object, class F>
@@ -4430,7 +4430,7 @@ struct Traits<basic::ExternKernelNodes<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "nodes", true, true},
+      {10, "nodes", true},
   } };
 
   template <class Object, class F>

@@ -84,7 +84,7 @@ class JsonDecoder {
       });
     });
     check_skipped_keys(outer_keys);
-    constexpr std::uint64_t required = detail::fields_with<T>(&FieldInfo::required_in_json);
+    constexpr std::uint64_t required = detail::fields_with<T>(&FieldInfo::required);
     if ((seen & required) != required) reader_.fail(detail::lacks<T>(required & ~seen));
   }
 

@@ -11,8 +11,7 @@ namespace pt2wire {
 struct FieldInfo {
   std::int16_t id;         ///< the Thrift id
   std::string_view name;   ///< as in schema.yaml
-  bool required;           ///< whether a Thrift document without it is refused
-  bool required_in_json;   ///< whether JSON without it is: an optional field that is unset is null there
+  bool required;           ///< whether a document without it is refused
 };
 
 /// What a generated type is, for generic code (codecs, printers, comparisons). Each has

@@ -93,11 +93,14 @@ def read_str(value: Any) -> str:
 
 
 def read_binary(value: Any) -> bytes:
-    """Bytes in Base64."""
+    """Bytes in Base64; each sequence of bytes has one spelling."""
     try:
-        return base64.b64decode(read_str(value), validate=True)
+        data = base64.b64decode(read_str(value), validate=True)
     except ValueError:  # a CodecError too
-        raise CodecError(f"expected bytes in Base64, found {found(value)}") from None
+        data = None
+    if data is None or base64.b64encode(data) != value.encode():
+        raise CodecError(f"expected bytes in Base64, found {found(value)}")
+    return data
 
 
 def read_enum(cls: type[_E], value: Any) -> _E:

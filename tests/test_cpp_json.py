@@ -419,5 +419,5 @@ def test_reading_json_takes_little_memory(tmp_path: Path) -> None:
     cost = {name: int(number) for name, number in re.findall(r"^(\w+) (\d+)$", output, re.MULTILINE)}
     assert cost["nodes"] > 50
     assert cost["allocations"] <= 20
-    assert cost["peak"] <= 1.2 * cost["input"]
+    assert cost["peak"] <= 1.5 * cost["input"]
     assert cost["left"] == 0

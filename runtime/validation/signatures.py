@@ -301,6 +301,7 @@ def _check_treespecs(
     if spec is not None and written is not None and not treespecs_agree(spec, written):
         message = f"expected what {field} says, but for keys and contexts, found another"
         findings.add("exact", where, message)
+        return None
     return spec
 
 

@@ -31,7 +31,7 @@ FINDINGS = cpp.ROOT / "tests" / "data" / "fuzz"
 CORPORA = cpp.ROOT / "build" / "fuzz"
 SOURCES = cpp.SOURCES / "fuzz"
 
-_FLAGS = ("-O1", "-g1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all")
+_FLAGS = ("-g1", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all")
 #: Bytes of an input at most: enough for a program with a few nodes, or an archive with all kinds of records.
 _LONGEST = 1 << 16
 
@@ -105,12 +105,15 @@ TARGETS = {
 }
 
 
-def build(name: str, includes: Sequence[Path] = cpp.INCLUDES) -> Path:
-    """The fuzzer of a target, with the headers of these folders. It needs clang++ and its runtime library."""
+def build(name: str, includes: Sequence[Path] = cpp.INCLUDES, *, optimized: bool = False) -> Path:
+    """The fuzzer of a target, with the headers of these folders. It needs clang++ and its runtime library.
+
+    Optimized it runs faster, and takes minutes to compile.
+    """
     source, flags, _ = TARGETS[name]
-    return cpp.build(
-        SOURCES / f"{source}.cpp", *_FLAGS, *flags, cpp.types_file(), compiler="clang++", includes=includes
-    )
+    level = "-O1" if optimized else "-O0"
+    options = (level, *_FLAGS, *flags, cpp.types_file())
+    return cpp.build(SOURCES / f"{source}.cpp", *options, compiler="clang++", includes=includes)
 
 
 def findings(name: str) -> dict[str, bytes]:
@@ -124,9 +127,17 @@ def findings(name: str) -> dict[str, bytes]:
     }
 
 
-def fuzz(name: str, corpus: Path, *, seconds: int, seed: int, includes: Sequence[Path] = cpp.INCLUDES) -> Run:
+def fuzz(
+    name: str,
+    corpus: Path,
+    *,
+    seconds: int,
+    seed: int,
+    includes: Sequence[Path] = cpp.INCLUDES,
+    optimized: bool = False,
+) -> Run:
     """Runs a target from its seeds, its findings, and what `corpus` holds; what it learns goes there."""
-    program = build(name, includes)
+    program = build(name, includes, optimized=optimized)
     corpus.mkdir(parents=True, exist_ok=True)
     for data in (*TARGETS[name].seeds(), *findings(name).values()):
         (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
@@ -158,7 +169,8 @@ def main() -> int:
     arguments = parser.parse_args()
     failed = False
     for name in arguments.targets or TARGETS:
-        run = fuzz(name, CORPORA / name, seconds=int(60 * arguments.minutes), seed=arguments.seed)
+        seconds = int(60 * arguments.minutes)
+        run = fuzz(name, CORPORA / name, seconds=seconds, seed=arguments.seed, optimized=True)
         print(f"{name}: {run.inputs} inputs in {run.seconds} s", flush=True)
         if run.failed is not None:
             failed = True

@@ -146,9 +146,12 @@ def fuzz(
 
 def _run(program: Path, *arguments: str | Path) -> Run:
     artifact = program.with_suffix(f".{os.getpid()}.failed")
-    limits = ("-malloc_limit_mb=128", "-rss_limit_mb=1024", "-timeout=20")
+    # What one input may take is bounded by the harness; the process also holds all inputs that it learned,
+    # and the memory that the sanitizer keeps from being used again.
+    limits = ("-malloc_limit_mb=128", "-rss_limit_mb=4096", "-timeout=20")
+    environment = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=32"}
     command = [program, *limits, f"-exact_artifact_path={artifact}", *arguments]
-    done = subprocess.run(command, capture_output=True, check=False)
+    done = subprocess.run(command, capture_output=True, check=False, env=environment)
     report = done.stderr.decode(errors="replace")
     failed = artifact.read_bytes() if artifact.exists() else None
     artifact.unlink(missing_ok=True)

@@ -46,60 +46,27 @@ _TEXT = {"input_ids": TOKENS}
 _TEXT_WITHOUT_CACHE = {"input_ids": TOKENS, "use_cache": None}
 _IMAGE = {"pixel_values": _BATCH}
 
-# Encoders of text.
-for _name, _model, _config, _settings in (
-    ("albert", "AlbertModel", "AlbertConfig", {**SMALL, "embedding_size": 8}),
-    (
-        "deberta_v2",
-        "DebertaV2Model",
-        "DebertaV2Config",
-        {**SMALL, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
-    ),
-    (
-        "distilbert",
-        "DistilBertForSequenceClassification",
-        "DistilBertConfig",
-        {
-            "vocab_size": 50,
-            "dim": 16,
-            "n_layers": 2,
-            "n_heads": 2,
-            "hidden_dim": 32,
-            "max_position_embeddings": 32,
-        },
-    ),
-):
-    _family(_name, _model, _config, _settings, _text, _TEXT, sizes=_BIGGER)
+# Text, with relative positions, and with two kinds of attention by turns.
+_family(
+    "deberta_v2",
+    "DebertaV2Model",
+    "DebertaV2Config",
+    {**SMALL, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    _text,
+    _TEXT,
+    sizes=_BIGGER,
+)
+_family(
+    "gemma2",
+    "Gemma2ForCausalLM",
+    "Gemma2Config",
+    {**SMALL, "num_key_value_heads": 1, "head_dim": 8},
+    _text_without_cache,
+    _TEXT_WITHOUT_CACHE,
+    sizes=_BIGGER,
+)
 
-# Decoders, with positions of several kinds.
-for _name, _model, _config, _settings in (
-    ("gemma2", "Gemma2ForCausalLM", "Gemma2Config", {**SMALL, "num_key_value_heads": 1, "head_dim": 8}),
-    ("mistral", "MistralForCausalLM", "MistralConfig", {**SMALL, "num_key_value_heads": 1}),
-    ("phi3", "Phi3ForCausalLM", "Phi3Config", {**SMALL, "num_key_value_heads": 1, "pad_token_id": 0}),
-    (
-        "opt",
-        "OPTForCausalLM",
-        "OPTConfig",
-        {
-            "vocab_size": 50,
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "ffn_dim": 32,
-            "max_position_embeddings": 32,
-            "word_embed_proj_dim": 16,
-        },
-    ),
-    (
-        "bloom",
-        "BloomForCausalLM",
-        "BloomConfig",
-        {"vocab_size": 50, "hidden_size": 16, "n_layer": 2, "n_head": 2},
-    ),
-):
-    _family(_name, _model, _config, _settings, _text_without_cache, _TEXT_WITHOUT_CACHE, sizes=_BIGGER)
-
-# State spaces and recurrences; torch.export fixes the length of their sequences, but for Mamba 2.
+# State spaces; torch.export fixes the length of Mamba's sequences.
 _family(
     "mamba",
     "MambaForCausalLM",
@@ -125,13 +92,6 @@ _family(
     _TEXT_WITHOUT_CACHE,
     sizes=_BIGGER,
 )
-_family(
-    "rwkv",
-    "RwkvForCausalLM",
-    "RwkvConfig",
-    {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "context_length": 16},
-    _text_without_cache,
-)
 
 # Text and images, contrasted.
 _family(
@@ -150,15 +110,6 @@ _family(
     ),
     {"input_ids": TOKENS, "pixel_values": _BATCH, "attention_mask": TOKENS},
     sizes=_BIGGER,
-)
-_family(
-    "siglip",
-    "SiglipModel",
-    "SiglipConfig",
-    {"text_config": SMALL, "vision_config": _SMALL_VISION},
-    lambda batch=2: call(input_ids=random_tokens(batch, 7), pixel_values=randn(batch, 3, 16, 16)),
-    {"input_ids": _BATCH, "pixel_values": _BATCH},
-    sizes=_BIGGER_BATCH,
 )
 
 # Images: classes, segments, objects.
@@ -259,27 +210,6 @@ _family(
 )
 
 # Speech.
-_family(
-    "hubert",
-    "HubertModel",
-    "HubertConfig",
-    {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-        "conv_dim": (8, 8, 8),
-        "conv_stride": (5, 2, 2),
-        "conv_kernel": (10, 3, 3),
-        "num_feat_extract_layers": 3,
-        "num_conv_pos_embeddings": 4,
-        "num_conv_pos_embedding_groups": 2,
-        "mask_time_prob": 0.0,
-    },
-    lambda batch=2, samples=400: call(randn(batch, samples)),
-    {"input_values": {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}},
-    sizes=({"batch": 3, "samples": 650},),
-)
 _family(
     "speech_to_text",
     "Speech2TextModel",

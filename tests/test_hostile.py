@@ -1,7 +1,7 @@
 """No file of the hostile set runs code, ends or stops the process, or loads as something else.
 
-The first half of the set runs with every `make test`, all of it with the wide tests, PyTorch's reader as the
-control too. docs/security.md has the table.
+A share of the set runs with every `make test`, all of it with the wide tests, and all of it through PyTorch's
+reader, the control, with `make control`. docs/security.md has the table.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def test_the_control_is_alive() -> None:
 
 
 @pytest.mark.wide
+@pytest.mark.control
 def test_the_control_is_as_it_was() -> None:
     """PyTorch's reader as stored: of a new PyTorch, measure it again."""
     _, outcomes = stored_control()

@@ -12,12 +12,12 @@ from pt2wire.exporting import export_program
 from torch._export.db.examples import all_examples
 from torch.export import Dim
 
-from .helpers.examples import NOT_EXPORTABLE
+from .helpers.examples import EXAMPLES
 from .helpers.exporting import assert_json_is_pytorchs, exported, node_named, pytorch_json
 from .helpers.programs import assert_no_differences, describe_program, differences
 
 
-@pytest.mark.parametrize("name", sorted(set(all_examples()) - NOT_EXPORTABLE))
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_pytorchs_own_examples(name):
     case = all_examples()[name]
     ep = torch.export.export(

@@ -12,35 +12,20 @@ import pytest
 import torch
 from pt2wire.errors import DeserializeError
 from pt2wire.generated import types
-from torch import Tensor
 from torch.export import ExportedProgram
 
+from .helpers.hostile import add_keyword, call, root, set_subgraph, sizes
+from .helpers.hostile import inputs as honest_inputs
+from .helpers.hostile import program as honest_program
 from .helpers.trees import read, torch_read, torch_tree
 
 Tree = types.ExportedProgram
 A = types.Argument
 
 
-class _Model(torch.nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(3, 3)
-        self.register_buffer("offset", torch.ones(3))
-
-    def forward(self, x: Tensor, *, options: dict[str, Tensor], mode: str = "sum") -> Tensor:
-        y = torch.cond(x.sum() > 0, lambda t: t + 1, lambda t: t - 1, (self.linear(x) + self.offset,))
-        return y * options["by"] + x.shape[0]
-
-
 @pytest.fixture(scope="module")
 def program() -> ExportedProgram:
-    batch = torch.export.Dim("batch", min=2, max=64)
-    return torch.export.export(
-        _Model(),
-        (torch.ones(4, 3),),
-        {"options": {"by": torch.ones(3)}, "mode": "sum"},
-        dynamic_shapes={"x": {0: batch}, "options": {"by": None}, "mode": None},
-    )
+    return honest_program()
 
 
 @pytest.fixture
@@ -48,10 +33,6 @@ def marker(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "marker"
     yield path
     assert not path.exists(), "text from the file was run"
-
-
-def _call_node(tree: Tree, target: str) -> types.Node:
-    return next(node for node in tree.graph_module.graph.nodes if target in node.target)
 
 
 def _rename(tree: Tree, index: int, name: str) -> None:
@@ -67,20 +48,8 @@ def _rename(tree: Tree, index: int, name: str) -> None:
                 item.arg.as_tensor.name = name
 
 
-def _root(tree: Tree) -> types.ModuleCallSignature:
-    signature = tree.graph_module.module_call_graph[0].signature
-    assert signature is not None
-    return signature
-
-
 def _set_expression(tree: Tree, text: str) -> None:
-    size = next(
-        size
-        for meta in tree.graph_module.graph.tensor_values.values()
-        for size in meta.sizes
-        if size.type == "as_expr"
-    )
-    size.as_expr.expr_str = text
+    sizes(tree)[0].as_expr.expr_str = text
 
 
 def _set_constant(tree: Tree, text: str) -> None:
@@ -90,16 +59,6 @@ def _set_constant(tree: Tree, text: str) -> None:
         if spec.type == "constant_input":
             spec.constant_input.value = types.ConstantValue.of_string(text)
             argument.as_string = text
-
-
-def _set_keyword(tree: Tree, text: str) -> None:
-    argument = types.NamedArgument(name=text, arg=A.of_int(1), kind=types.ArgumentKind.KEYWORD)
-    _call_node(tree, "cond").inputs.append(argument)
-
-
-def _set_subgraph_name(tree: Tree, text: str) -> None:
-    graph = next(item.arg for item in _call_node(tree, "cond").inputs if item.arg.type == "as_graph")
-    graph.as_graph.name = text
 
 
 def _set_metadata(key: str, form: str) -> Callable[[Tree, str], None]:
@@ -113,9 +72,9 @@ def _set_metadata(key: str, form: str) -> Callable[[Tree, str], None]:
 def _set_key(tree: Tree, text: str) -> None:
     import json
 
-    root = json.loads(_root(tree).in_spec)
-    root[1]["children_spec"][1]["children_spec"][0]["context"] = json.dumps([text])
-    _root(tree).in_spec = json.dumps(root)
+    spec = json.loads(root(tree).in_spec)
+    spec[1]["children_spec"][1]["children_spec"][0]["context"] = json.dumps([text])
+    root(tree).in_spec = json.dumps(spec)
 
 
 def _set_parameter(tree: Tree, text: str) -> None:
@@ -125,22 +84,22 @@ def _set_parameter(tree: Tree, text: str) -> None:
 
 
 def _set_target(tree: Tree, text: str) -> None:
-    node = _call_node(tree, "aten.linear")
+    node = call(tree, "aten.linear")
     node.target = text
     node.inputs = [types.NamedArgument(name="", arg=A.of_string("true"), kind=types.ArgumentKind.POSITIONAL)]
 
 
 def _set_operator(tree: Tree, text: str) -> None:
-    _call_node(tree, "cond").inputs[0].arg = A.of_operator(text)
+    call(tree, "cond").inputs[0].arg = A.of_operator(text)
 
 
 def _enum(tree: Tree, text: str) -> None:
     import json
 
-    root = json.loads(_root(tree).in_spec)
+    spec = json.loads(root(tree).in_spec)
     marker = [{"__enum__": True, "fqn": "pt2wire_hostile_module:A", "name": "B"}]
-    root[1]["children_spec"][1]["children_spec"][0]["context"] = json.dumps(marker)
-    _root(tree).in_spec = json.dumps(root)
+    spec[1]["children_spec"][1]["children_spec"][0]["context"] = json.dumps(marker)
+    root(tree).in_spec = json.dumps(spec)
 
 
 _WAYS_IN: dict[str, Callable[[Tree, str], None]] = {
@@ -152,9 +111,9 @@ _WAYS_IN: dict[str, Callable[[Tree, str], None]] = {
     "input name with a newline": lambda tree, code: _rename(
         tree, 0, f"x):\n    {code}\n    return (lambda x: 0)(0"
     ),
-    "forward argument name": lambda tree, code: setattr(_root(tree), "forward_arg_names", [f"x={code}"]),
-    "keyword of a call": lambda tree, code: _set_keyword(tree, f"k={code}"),
-    "subgraph name": _set_subgraph_name,
+    "forward argument name": lambda tree, code: setattr(root(tree), "forward_arg_names", [f"x={code}"]),
+    "keyword of a call": lambda tree, code: add_keyword(tree, "cond", f"k={code}"),
+    "subgraph name": set_subgraph,
     "parameter name": lambda tree, code: _set_parameter(tree, f'a")+({code})+("'),
     "constant input": lambda tree, code: _set_constant(tree, f"' + str({code}) + '"),
     "constant input with a double quote": lambda tree, code: _set_constant(tree, f'" + str({code}) + "'),
@@ -191,7 +150,7 @@ def test_text_from_a_file_is_never_run(name: str, program: ExportedProgram, mark
     except DeserializeError as error:
         assert error.path, f"an error without a path: {error}"
         return
-    inputs = (torch.ones(4, 3),), {"options": {"by": torch.ones(3)}, "mode": "sum"}
+    inputs = honest_inputs()
     flat = torch.utils._pytree.tree_leaves(inputs)
     weights = [ep.state_dict[n] for n in (*ep.graph_signature.parameters, *ep.graph_signature.buffers)]
     for stage in (

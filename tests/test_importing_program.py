@@ -20,7 +20,7 @@ from torch.export.exported_program import _get_shape_env
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
-from .helpers.examples import NOT_EXPORTABLE
+from .helpers.examples import EXAMPLES
 from .helpers.models import MODELS
 from .helpers.programs import describe_program, describe_value, differences
 from .helpers.trees import read, torch_read, torch_tree
@@ -111,9 +111,7 @@ def test_a_program_is_what_pytorch_reads(name: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(
-    "name", [*sorted(set(MODELS) - set(_SAMPLE)), *sorted(set(all_examples()) - NOT_EXPORTABLE)]
-)
+@pytest.mark.parametrize("name", [*sorted(set(MODELS) - set(_SAMPLE)), *EXAMPLES])
 def test_every_program_is_what_pytorch_reads(name: str) -> None:
     _check_as_pytorch_reads_it(name)
 

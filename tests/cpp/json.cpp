@@ -3,24 +3,16 @@
 // TYPES_FILE lists the structs and unions of the schema as X(Name).
 #include "pt2wire/json.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 
 #include "cases.h"
+#include "exact.h"
 
 namespace {
 
 using namespace pt2wire;
-
-/// The bytes in a block of exactly their size, so that a sanitizer sees each read beyond them.
-Bytes exact(const std::string& bytes) {
-  std::shared_ptr<std::uint8_t> block(static_cast<std::uint8_t*>(std::malloc(bytes.size())), std::free);
-  if (!bytes.empty()) std::memcpy(block.get(), bytes.data(), bytes.size());
-  return Bytes::share(block.get(), bytes.size(), block);
-}
 
 template <class F>
 std::string result_or_message(bool& refused, F&& f) {

@@ -4,26 +4,18 @@
 //   convert  decodes it (View), makes an owned copy and encodes that: the bytes; both must be equal but for NaN
 //   compare  decodes two documents, each behind its length (4 bytes, little-endian): "equal" or "different"
 // TYPES_FILE lists the structs and unions of the schema as X(Name).
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "cases.h"
+#include "exact.h"
 #include "pt2wire/schema.h"
 
 namespace {
 
 using namespace pt2wire;
-
-/// The bytes in a block of exactly their size, so that a sanitizer sees each read beyond them.
-Bytes exact(std::string_view bytes) {
-  std::shared_ptr<std::uint8_t> block(static_cast<std::uint8_t*>(std::malloc(bytes.size())), std::free);
-  if (!bytes.empty()) std::memcpy(block.get(), bytes.data(), bytes.size());
-  return Bytes::share(block.get(), bytes.size(), block);
-}
 
 std::string_view take(std::string_view& rest) {
   std::size_t size = 0;

@@ -27,6 +27,14 @@ SMALL = {
     "intermediate_size": 32,
     "max_position_embeddings": 32,
 }
+SMALL_VISION = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "image_size": 16,
+    "patch_size": 4,
+}
 SMALL_SEQ2SEQ = {
     "vocab_size": 50,
     "d_model": 16,
@@ -184,14 +192,7 @@ _family(
     "vit",
     "ViTForImageClassification",
     "ViTConfig",
-    {
-        "hidden_size": 16,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "intermediate_size": 32,
-        "image_size": 16,
-        "patch_size": 4,
-    },
+    SMALL_VISION,
     lambda batch=2: call(randn(batch, 3, 16, 16)),
     {"pixel_values": {0: Dim.DYNAMIC}},
     sizes=({"batch": 5},),

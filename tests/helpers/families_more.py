@@ -11,7 +11,7 @@ from torch import randn
 from torch.export import Dim
 
 from .cases import Inputs, Table, call
-from .families import SMALL, SMALL_SEQ2SEQ, TOKENS, add_family, random_tokens
+from .families import SMALL, SMALL_SEQ2SEQ, SMALL_VISION, TOKENS, add_family, random_tokens
 
 MORE_FAMILIES = Table()
 
@@ -20,14 +20,6 @@ _family = partial(add_family, MORE_FAMILIES, both=False)
 _BATCH = {0: Dim.DYNAMIC}
 _BIGGER_BATCH = ({"batch": 5},)
 _BIGGER = ({"batch": 3, "length": 9},)
-_SMALL_VISION = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "image_size": 16,
-    "patch_size": 4,
-}
 
 
 def _text(batch: int = 2, length: int = 7) -> Inputs:
@@ -100,7 +92,7 @@ _family(
     "CLIPConfig",
     {
         "text_config": {**SMALL, "projection_dim": 8},
-        "vision_config": {**_SMALL_VISION, "projection_dim": 8},
+        "vision_config": {**SMALL_VISION, "projection_dim": 8},
         "projection_dim": 8,
     },
     lambda batch=2, length=7: call(
@@ -175,7 +167,7 @@ _family(
     "yolos",
     "YolosForObjectDetection",
     "YolosConfig",
-    {**_SMALL_VISION, "image_size": [16, 16], "num_detection_tokens": 5},
+    {**SMALL_VISION, "image_size": [16, 16], "num_detection_tokens": 5},
     _image(16),
     _IMAGE,
     sizes=_BIGGER_BATCH,

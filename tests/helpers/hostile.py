@@ -210,17 +210,6 @@ def honest_thrift() -> Records:
     return found
 
 
-def thrift_tree(change: Callable[[Tree], object]) -> Callable[[], bytes]:
-    """Makes the archive with a changed program, in Thrift."""
-
-    def encode(data: bytes) -> bytes:
-        changed = copy.deepcopy(_tree())
-        change(changed)
-        return thrift_codec.encode(changed)
-
-    return thrift(encode)
-
-
 # -- places in the tree -----------------------------------------------------------------------------------
 
 
@@ -260,3 +249,15 @@ def set_sizes(found: Tree, expression: str) -> None:
     """Exchanges all symbolic sizes."""
     for size in sizes(found):
         size.as_expr.expr_str, size.as_expr.hint = expression, None
+
+
+def add_keyword(found: Tree, target: str, name: str) -> None:
+    """Gives a call one more argument, by keyword."""
+    argument = types.NamedArgument(name=name, arg=types.Argument.of_int(1), kind=types.ArgumentKind.KEYWORD)
+    call(found, target).inputs.append(argument)
+
+
+def set_subgraph(found: Tree, name: str) -> None:
+    """Renames the first branch of the choice."""
+    graphs = [named.arg for named in call(found, "cond").inputs if named.arg.type == "as_graph"]
+    graphs[0].as_graph.name = name

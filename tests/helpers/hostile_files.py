@@ -123,6 +123,16 @@ def _deflated(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
+def _with_program_deflated(behind: bytes = b"", size: int | None = None) -> Callable[[], bytes]:
+    """The archive with its program deflated, something behind that, and perhaps another size than it has."""
+
+    def pack(entry: Entry) -> Entry:
+        data, length = _deflated(entry.data) + behind, len(entry.data) if size is None else size
+        return replace(entry, method=8, data=data, size=length, crc=zlib.crc32(entry.data))
+
+    return lambda: _zip([pack(e) if e.name.endswith(PROGRAM.encode()) else e for e in _entries()])
+
+
 _W = "data/weights/weight_0"
 
 
@@ -211,27 +221,11 @@ _CONTAINERS: dict[str, tuple[Callable[[], bytes], str]] = {
     "stored with two sizes": (_with(_W, size=1000), "a stored record has one size"),
     "deflated nonsense": (_with(PROGRAM, method=8), "what is deflated inflates"),
     "a deflated record with a tail": (
-        lambda: _zip(
-            [
-                replace(
-                    e, method=8, data=_deflated(e.data) + b"tail", size=len(e.data), crc=zlib.crc32(e.data)
-                )
-                if e.name.endswith(PROGRAM.encode())
-                else e
-                for e in _entries()
-            ]
-        ),
+        _with_program_deflated(behind=b"tail"),
         "nothing follows what is deflated",
     ),
     "a deflated record with a false size": (
-        lambda: _zip(
-            [
-                replace(e, method=8, data=_deflated(e.data), size=100, crc=zlib.crc32(e.data))
-                if e.name.endswith(PROGRAM.encode())
-                else e
-                for e in _entries()
-            ]
-        ),
+        _with_program_deflated(size=100),
         "sizes are true",
     ),
     "a wrong 64-bit extra": (
@@ -366,13 +360,6 @@ for _name, (_make, _proves) in _JSON.items():
 
 
 # -- Thrift -----------------------------------------------------------------------------------------------
-
-
-def _both_forms() -> bytes:
-    """JSON and Thrift of two programs, with the index of neither."""
-    changed = json.loads(honest_records()[PROGRAM])
-    changed["guards_code"].append("1 == 2")
-    return _index_kept({PROGRAM: json.dumps(changed).encode()})
 
 
 def _index_kept(changes: dict[str, bytes | None]) -> bytes:

@@ -15,10 +15,12 @@ from .hostile import (
     TRAP,
     Tree,
     add,
+    add_keyword,
     call,
     graph,
     root,
     set_size,
+    set_subgraph,
     signature,
     tree,
 )
@@ -116,21 +118,6 @@ def _rename_node(found: Tree, name: str) -> None:
     node.name = name
 
 
-def _set_keyword(found: Tree, name: str) -> None:
-    argument = types.NamedArgument(name=name, arg=A.of_int(1), kind=types.ArgumentKind.KEYWORD)
-    call(found, "cond").inputs.append(argument)
-
-
-def _set_operator_keyword(found: Tree, name: str) -> None:
-    argument = types.NamedArgument(name=name, arg=A.of_int(1), kind=types.ArgumentKind.KEYWORD)
-    call(found, "aten.linear").inputs.append(argument)
-
-
-def _set_subgraph(found: Tree, name: str) -> None:
-    graphs = [named.arg for named in call(found, "cond").inputs if named.arg.type == "as_graph"]
-    graphs[0].as_graph.name = name
-
-
 def _set_fqn(found: Tree, name: str, member: str = "parameter") -> None:
     spec = next(spec for spec in signature(found).input_specs if spec.type == member)
     setattr(spec.value, f"{member}_name", name)
@@ -172,21 +159,27 @@ _NAMES: dict[str, tuple[Callable[[Tree], object], str]] = {
     "a node with a line": (lambda t: _rename_node(t, f"y = 1\n    {CODE}\n    z"), "nodes have identifiers"),
     "a node called inf": (lambda t: _rename_node(t, "inf"), "inf would stand in for infinity"),
     "a node that shadows an input": (lambda t: _rename_node(t, "x"), "each name is defined once"),
-    "a keyword of a call": (lambda t: _set_keyword(t, f"k={CODE}"), "keywords of calls are identifiers"),
-    "a keyword with a call": (lambda t: _set_keyword(t, f"k=1, **({CODE} or {{}})"), "likewise"),
+    "a keyword of a call": (
+        lambda t: add_keyword(t, "cond", f"k={CODE}"),
+        "keywords of calls are identifiers",
+    ),
+    "a keyword with a call": (lambda t: add_keyword(t, "cond", f"k=1, **({CODE} or {{}})"), "likewise"),
     "a keyword of an operator": (
-        lambda t: _set_operator_keyword(t, f"k={CODE}"),
+        lambda t: add_keyword(t, "aten.linear", f"k={CODE}"),
         "keywords exist in the operator's schema",
     ),
-    "an unknown keyword": (lambda t: _set_operator_keyword(t, "weights"), "keywords exist in the schema"),
-    "a subgraph as code": (lambda t: _set_subgraph(t, f"f or {CODE}"), "subgraphs have identifiers"),
-    "a subgraph as a path": (lambda t: _set_subgraph(t, "a.b.c"), "a subgraph's name has no dots"),
-    "a subgraph called forward": (lambda t: _set_subgraph(t, "forward"), "it may not replace a method"),
+    "an unknown keyword": (
+        lambda t: add_keyword(t, "aten.linear", "weights"),
+        "keywords exist in the schema",
+    ),
+    "a subgraph as code": (lambda t: set_subgraph(t, f"f or {CODE}"), "subgraphs have identifiers"),
+    "a subgraph as a path": (lambda t: set_subgraph(t, "a.b.c"), "a subgraph's name has no dots"),
+    "a subgraph called forward": (lambda t: set_subgraph(t, "forward"), "it may not replace a method"),
     "a subgraph called __class__": (
-        lambda t: _set_subgraph(t, "__class__"),
+        lambda t: set_subgraph(t, "__class__"),
         "it may not replace an attribute",
     ),
-    "a subgraph called training": (lambda t: _set_subgraph(t, "training"), "it may not replace an attribute"),
+    "a subgraph called training": (lambda t: set_subgraph(t, "training"), "it may not replace an attribute"),
     "a parameter that ends its text": (
         lambda t: _set_fqn(t, f'a")+({CODE})+("'),
         "names of weights cannot end the text they are pasted into",

@@ -44,6 +44,9 @@ _NOT_WRITTEN = {
     "weights_sharing_bytes_between_dtypes": "Cannot save multiple tensors or storages that view",
 }
 
+# What PyTorch reads as something else, with what it does; test_oracles_models.py compares with the original.
+_READ_WRONGLY = {"sparse_coo_inputs_and_outputs": "PyTorch's reader makes strided values of sparse ones"}
+
 # Where we keep what PyTorch's reader loses.
 _EXPECTED = (
     ("value offsets", "PyTorch's reader makes all storage offsets 0"),
@@ -79,8 +82,11 @@ def _check_as_pytorch_reads_it(name: str) -> None:
         pytest.skip(f"PyTorch does not write it: {_NOT_WRITTEN[name]}")
     tree = torch_tree(ep)
     before = json_codec.encode(tree)  # as bytes: NaN equals itself
-    expected, found = _without_unused_outputs(torch_read(tree, ep)), read(tree, ep)
+    expected, found = _without_additions(torch_read(tree, ep)), read(tree, ep)
     assert json_codec.encode(tree) == before, "reading changed the tree"
+    if name in _READ_WRONGLY:
+        assert _unexpected(expected, found) != []
+        pytest.skip(_READ_WRONGLY[name])
     assert _unexpected(expected, found) == []
     assert _environment(found) == _environment(expected)
     assert _storages(found) == _storages(expected)
@@ -91,8 +97,8 @@ def _check_as_pytorch_reads_it(name: str) -> None:
     ]
 
 
-def _without_unused_outputs(ep: ExportedProgram) -> ExportedProgram:
-    """Undo what PyTorch's reader adds: nodes that take out outputs which nothing takes."""
+def _without_additions(ep: ExportedProgram) -> ExportedProgram:
+    """Undo what PyTorch's reader adds: nodes for outputs that nothing takes, symbols that inputs define."""
     for module in ep.graph_module.modules():
         if isinstance(module, GraphModule):
             for node in reversed(module.graph.nodes):
@@ -101,6 +107,8 @@ def _without_unused_outputs(ep: ExportedProgram) -> ExportedProgram:
                 )
                 if node.target is operator.getitem and not node.users and made_up:
                     module.graph.erase_node(node)
+                elif node.op == "placeholder":
+                    node.meta.pop("unbacked_bindings", None)
             module.recompile()
     return ep
 

@@ -15,6 +15,11 @@ def number(member: Member) -> int:
     return member.id if isinstance(member, Field) else member.value
 
 
+def owned_by(definition: TypeDef, member: Member) -> bool:
+    """Whether a member of a type is pt2wire's rather than PyTorch's."""
+    return definition.own or member.since_revision is not None
+
+
 def members(definition: TypeDef) -> tuple[Member, ...]:
     """The fields of a struct, the members of a union or the values of an enum."""
     return definition.values if definition.kind is Kind.ENUM else definition.fields
@@ -71,6 +76,16 @@ class Changes:
     renamed: tuple[tuple[TypeDef, TypeDef], ...]
     removed: tuple[TypeDef, ...]
     added: tuple[TypeDef, ...]
+
+    @property
+    def same_kind(self) -> Iterator[TypePair]:
+        """The types whose members can be told apart one by one: a change of kind is reported as such."""
+        return (pair for pair in self.pairs if pair.before.kind is pair.after.kind)
+
+    @property
+    def kept(self) -> Iterator[tuple[TypePair, MemberPair]]:
+        """The members, of types that are still of the same kind, which are still there under their name."""
+        return ((pair, kept) for pair in self.same_kind for kept in pair.kept)
 
     def spelled_before(self, ref: TypeRef) -> str:
         """A type of the schema before, in the names of the one after."""

@@ -19,6 +19,15 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Break:
+    """A change that breaks: where, what, and whether in pt2wire's part of the schema (`own`) or PyTorch's."""
+
+    position: Position
+    message: str
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A rule as a user sees it.
 

@@ -240,7 +240,7 @@ def _flag(value: bool) -> str:
 
 def _text(text: str) -> str:
     """A C++ string literal. Octal escapes end by themselves; hexadecimal ones would swallow digits."""
-    plain = {byte: chr(byte) for byte in range(0x20, 0x7F) if chr(byte) not in '"\\'}
+    plain = {byte: chr(byte) for byte in range(0x20, 0x7F) if chr(byte) not in '"\\?'}
     return '"' + "".join(plain.get(byte, f"\\{byte:03o}") for byte in text.encode()) + '"'
 
 

@@ -32,7 +32,7 @@ def render_all(schema: Schema, source: bytes) -> dict[str, bytes]:
     """Every generated file in memory: path below the output folder (with slashes) -> content.
 
     Args:
-        schema: The resolved schema.
+        schema: The resolved schema, in which `lint` finds nothing but matters of style.
         source: The schema file as it is; its copy travels with the generated code.
     """
     files = {"schema.yaml": source}

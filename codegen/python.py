@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .model import (
@@ -243,29 +242,9 @@ def _class_doc(definition: TypeDef) -> str:
 
 
 def views(schema: Schema) -> list[PyType]:
-    """All types of a schema, in its order.
-
-    Raises:
-        ValueError: A name clashes with one that the generated modules need.
-    """
-    for clash in clashes(schema):
-        raise ValueError(clash)
+    """All types of a schema, in its order; `lint` has seen to it that Python can express them."""
     code = Code(schema)
     return [view(definition, code) for definition in schema.types.values()]
-
-
-def clashes(schema: Schema) -> Iterator[str]:
-    """What Python cannot express although the rules of `lint` allow it, each as a sentence."""
-    for definition in schema.types.values():
-        names = [field.name for field in definition.fields]
-        if definition.kind is Kind.UNION:
-            constructors = {f"of_{short_name(name)}" for name in names}
-            if len(constructors) < len(names) or constructors & {*names}:
-                yield f"union {definition.name}: two members have the same fast constructor `of_...`"
-        else:
-            required = [field.default is None for field in definition.fields]
-            if required != sorted(required, reverse=True):
-                yield f"struct {definition.name}: a field without a default comes after one with a default"
 
 
 def outputs(schema: Schema) -> dict[str, str]:

@@ -28,7 +28,19 @@ def tidied(text: str) -> str:
                 end = statement.end_lineno or statement.lineno
                 lines[statement.lineno - 1 : end] = _import("." * statement.level, statement.module, names)
     # Two blank lines stand before functions and classes alone.
-    return re.sub(r"^(from .+\n|\)\n)\n\n+(?=[A-Z_])", r"\1\n", "".join(lines), flags=re.M)
+    text = re.sub(r"^(from .+\n|\)\n)\n\n+(?=[A-Z_])", r"\1\n", "".join(lines), flags=re.M)
+    return _kept_as_it_is(text) if any(map(_too_long, text.splitlines())) else text
+
+
+def _too_long(line: str) -> bool:
+    """Whether a line is one that linters complain of: a single word cannot be split, so they let it be."""
+    return len(line) > WIDTH and " " in line.strip()
+
+
+def _kept_as_it_is(text: str) -> str:
+    """A module in which the schema's names are too long for its lines: formatter and linter let them be."""
+    banner, _, rest = text.partition('\n"""')
+    return f'{banner}\n# ruff: noqa: E501\n# fmt: off\n"""{rest}'
 
 
 def _used(module: ast.Module) -> set[str]:
@@ -132,7 +144,7 @@ def fitted_call(name: str, arguments: list[str], indent: int) -> list[str]:
         return [f"{pad}{name}({joined}),"]
     if len(f"{pad}    {joined}") <= WIDTH:
         return [f"{pad}{name}(", f"{pad}    {joined}", f"{pad}),"]
-    return [f"{pad}{name}(", *(f"{pad}    {argument}," for argument in arguments), f"{pad}),"]
+    return [f"{pad}{name}(", *_arguments(joined, indent + 4), f"{pad}),"]
 
 
 def literal(value: object) -> str:

@@ -189,29 +189,3 @@ def test_what_recurses_and_how_high_the_rest_is(tmp_path: Path) -> None:
 @given(st.text())
 def test_literals_are_the_value(text: str) -> None:
     assert ast.literal_eval(literal(text)) == text
-
-
-@pytest.mark.parametrize(
-    ("fields", "kind", "message"),
-    [
-        (
-            "a: {id: 1, type: i64, default: 1, doc: d}\n    b: {id: 2, type: i64, doc: d}",
-            "struct",
-            "struct Sample: a field without a default comes after one with a default",
-        ),
-        (
-            "as_x: {id: 1, type: i64, doc: d}\n    x: {id: 2, type: i64, doc: d}",
-            "union",
-            "union Sample: two members have the same fast constructor `of_...`",
-        ),
-        (
-            "as_x: {id: 1, type: i64, doc: d}\n    of_x: {id: 2, type: i64, doc: d}",
-            "union",
-            "union Sample: two members have the same fast constructor `of_...`",
-        ),
-    ],
-)
-def test_what_python_cannot_express_is_refused(tmp_path: Path, fields: str, kind: str, message: str) -> None:
-    text = f'Sample:\n  kind: {kind}\n  since: "8.2"\n  doc: d\n  fields:\n    {fields}\n'
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        python.outputs(schema_of(tmp_path, text))

@@ -57,7 +57,7 @@ types:
       cycles: {id: 6, type: i64, default: -1, doc: Estimate; -1 where there is none.}
       scale: {id: 7, type: double, default: 1.5, doc: Of its results.}
       exact: {id: 8, type: bool, default: true, doc: Whether it rounds.}
-      license: {id: 9, type: string, default: 'the "usual" one', doc: Of the code.}
+      license: {id: 9, type: string, default: 'the "usual" one, ??/', doc: Of the code.}
       cache: {id: 10, type: optional list<double>, since: "2.1", default: null, doc: Timings.}
   Operand:
     kind: union

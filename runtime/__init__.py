@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .differences_parts import Difference
     from .digests import digest
     from .errors import DeserializeError, Pt2WireError, SerializeError, UnsafeArtifactError
+    from .extensions import ExtensionHandler, register_extension
     from .findings import Finding
     from .generated.types import SCHEMA_VERSION
     from .limits import Limits
@@ -32,6 +33,7 @@ _EXPORTS: dict[str, str] = {
     "Archive": "archives",
     "DeserializeError": "errors",
     "Difference": "differences_parts",
+    "ExtensionHandler": "extensions",
     "Finding": "findings",
     "Limits": "limits",
     "Payload": "archive.payloads",
@@ -51,6 +53,7 @@ _EXPORTS: dict[str, str] = {
     "load": "programs",
     "load_all": "programs",
     "read": "archives",
+    "register_extension": "extensions",
     "save": "programs",
     "serialize": "artifacts",
     "to_json": "trees",
@@ -65,6 +68,7 @@ __all__ = [
     "Archive",
     "DeserializeError",
     "Difference",
+    "ExtensionHandler",
     "Finding",
     "Limits",
     "Payload",
@@ -83,6 +87,7 @@ __all__ = [
     "load",
     "load_all",
     "read",
+    "register_extension",
     "save",
     "serialize",
     "to_json",

@@ -146,8 +146,10 @@ def _changed(call: Call) -> list[str]:
     everything = [value.name for value in call.uses if not value.is_symbolic]
     if inner:  # the subgraph was given what it changes
         return everything
-    if target is None or target.kind in (TargetKind.SYMBOLIC, TargetKind.EXTENSION):
+    if target is None or target.kind is TargetKind.SYMBOLIC:
         return []
+    if target.kind is TargetKind.EXTENSION:  # its name follows no rule that we know
+        return everything
     if target.kind is TargetKind.HIGHER_ORDER:
         return everything if target.name in _ON_OBJECTS else []
     if target.packet in IN_PLACE:

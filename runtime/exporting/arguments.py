@@ -14,6 +14,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
 
 from ..errors import SerializeError
+from ..extensions import extension_text
 from ..generated import types
 from .faults import located
 from .tables import TypeTable
@@ -81,9 +82,11 @@ def export_input(
 
 
 def export_operator_name(target: Any) -> str:
-    """The full name of what a node calls: `torch.ops.aten.add.Tensor`, `_operator.mul`, `torch.sym_max`."""
+    """The full name of what a node calls: `torch.ops.aten.add.Tensor`, `_operator.mul`, `#mine:double`."""
     if isinstance(target, str):
         return target
+    if (text := extension_text(target)) is not None:
+        return text
     # Operators live in `torch._ops`, where `torch.ops` finds them by name.
     module: str = target.__module__
     if module.startswith("torch._ops"):

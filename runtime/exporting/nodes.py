@@ -13,6 +13,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Node
 
 from ..errors import SerializeError
+from ..extensions import is_extension, schema_of
 from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, NOT_YET, SYMBOLIC_FUNCTIONS
 from .arguments import Make, export_input, export_operator_name
@@ -37,11 +38,7 @@ def export_node(node: Node, values: Values) -> types.Node:
     try:
         export = _CALLS[type(node.target)]
     except KeyError:
-        raise SerializeError(
-            f"expected an operator or a function over symbolic numbers, found {node.target!r} of type "
-            f"{type(node.target).__qualname__}",
-            hint="Operators of other types cannot be written yet",
-        ) from None
+        return _export_extension(node, values)
     return export(node, values)
 
 
@@ -51,6 +48,17 @@ def _export_operator(node: Node, values: Values) -> types.Node:
         names = tuple(name for name, _, _ in _parameters(target))
         return _node(node, _positional(node, names, values), _export_single(node, values), values)
     return _node(node, _export_inputs(node, values), _export_operator_outputs(node, values), values)
+
+
+def _export_extension(node: Node, values: Values) -> types.Node:
+    kind = type(node.target)
+    if not is_extension(node.target):
+        raise SerializeError(
+            f"expected an operator or a function over symbolic numbers, found {node.target!r:.80} of type "
+            f"{kind.__module__}.{kind.__qualname__}",
+            hint="Register a handler for operators of this type, with pt2wire.register_extension",
+        )
+    return _export_operator(node, values)
 
 
 def _export_higher_order(node: Node, values: Values) -> types.Node:
@@ -134,7 +142,7 @@ def _parameters(target: OpOverload) -> tuple[tuple[str, bool, Make | None], ...]
     """An operator's parameters: name, whether given by keyword only, what makes an empty list's argument."""
     return tuple(
         (argument.name, argument.kwarg_only, _EMPTY_LISTS.get(_item_kind(argument.type)))
-        for argument in target._schema.arguments
+        for argument in schema_of(target).arguments
     )
 
 
@@ -165,7 +173,7 @@ def _export_inputs(node: Node, values: Values) -> list[types.NamedArgument]:
         )
     if len(inputs) != len(args) + len(kwargs):
         raise SerializeError(
-            f"expected arguments of {target._schema}, found {len(args)} positional and {list(kwargs)}"
+            f"expected arguments of {schema_of(target)}, found {len(args)} positional and {list(kwargs)}"
         )
     return inputs
 
@@ -216,7 +224,7 @@ def _export_operator_outputs(node: Node, values: Values) -> list[types.Argument]
 
 @functools.lru_cache(maxsize=4096)
 def _returns(target: OpOverload) -> tuple[str, ...]:
-    return tuple(str(result.real_type) for result in target._schema.returns)
+    return tuple(str(result.real_type) for result in schema_of(target).returns)
 
 
 def _export_single(node: Node, values: Values) -> list[types.Argument]:

@@ -13,6 +13,7 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import Node
 
 from ..errors import DeserializeError
+from ..extensions import is_extension, schema_of
 from ..generated import types
 from ..names import check_identifier
 from ..operators import SYMBOLIC_FUNCTIONS
@@ -48,7 +49,7 @@ def import_node(node: types.Node, values: Values) -> None:
     higher_order = isinstance(target, HigherOrderOperator)
     in_tuple = higher_order and not node.is_hop_single_tensor_return
     values.in_containers = {subgraph.name: subgraph for subgraph in node.subgraphs or ()}
-    if isinstance(target, OpOverload):
+    if isinstance(target, OpOverload) or is_extension(target):
         args, kwargs = _import_inputs(node, target, values)
     else:
         args, kwargs = _import_call(node, values)
@@ -123,15 +124,15 @@ def _learn(target: Any, node: Node, values: Values) -> None:
 
 
 @functools.lru_cache(maxsize=4_096)
-def _parameters(target: OpOverload[..., Any]) -> dict[str, tuple[bool, bool]]:
+def _parameters(target: Any) -> dict[str, tuple[bool, bool]]:
     """An operator's parameters, by name in order: whether given by keyword only, whether required."""
     return {
         argument.name: (argument.kwarg_only, not argument.has_default_value())
-        for argument in target._schema.arguments
+        for argument in schema_of(target).arguments
     }
 
 
-def _import_inputs(node: types.Node, target: OpOverload[..., Any], values: Values) -> _Inputs:
+def _import_inputs(node: types.Node, target: Any, values: Values) -> _Inputs:
     """Read what an operator is called with: some positional, in the order of its schema, others by name."""
     parameters = _parameters(target)
     given: dict[str, tuple[types.ArgumentKind | None, Any]] = {}
@@ -139,7 +140,7 @@ def _import_inputs(node: types.Node, target: OpOverload[..., Any], values: Value
     for index, item in enumerate(inputs):
         if item.name not in parameters or item.name in given:
             raise DeserializeError(
-                f"expected an argument of {target._schema}, each once, found {item.name[:80]!r}",
+                f"expected an argument of {schema_of(target)}, each once, found {item.name[:80]!r}",
                 path=f"inputs[{index}].name",
             )
         given[item.name] = (item.kind, _import_input(index, item, exact[index], values))
@@ -149,7 +150,7 @@ def _import_inputs(node: types.Node, target: OpOverload[..., Any], values: Value
         if name not in given:
             if required:
                 raise DeserializeError(
-                    f"expected the argument {name!r} of {target._schema}, found none", path="inputs"
+                    f"expected the argument {name!r} of {schema_of(target)}, found none", path="inputs"
                 )
             continue
         kind, value = given[name]

@@ -12,6 +12,7 @@ import torch._functorch.predispatch
 from torch._ops import OpOverload, _higher_order_ops
 
 from ..errors import DeserializeError, UnsafeArtifactError
+from ..extensions import find_extension
 from ..operators import (
     FUNCTORCH_FUNCTIONS,
     HIGHER_ORDER,
@@ -98,7 +99,7 @@ def _find_function(target: Target, text: str) -> Any:
 
 
 def _find_extension(target: Target, text: str) -> Any:
-    raise DeserializeError(f"Operators of extensions cannot be read yet, found {text}")
+    return find_extension(target)
 
 
 _FIND = {

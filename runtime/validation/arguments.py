@@ -76,9 +76,12 @@ def _custom_obj(scope: Scope, value: types.CustomObjArgument) -> None:
         scope.program.custom_objects.add(value.name)
 
 
+_OPERATORS = (TargetKind.OPERATOR, TargetKind.HIGHER_ORDER)
+
+
 def _operator(scope: Scope, value: str) -> None:
     target, problem = scope.program.target(value)
-    if problem is None and target is not None and target.kind in (TargetKind.SYMBOLIC, TargetKind.FUNCTORCH):
+    if problem is None and target is not None and target.kind not in _OPERATORS:
         problem = Problem("target", f"expected an operator, found {value[:80]!r}")
     if problem is not None:
         scope.add(problem.rule, problem.message, hint=problem.hint)

@@ -206,14 +206,10 @@ def _call_higher_order(scope: Scope, node: types.Node, target: Target) -> None:
         scope.add("subgraph", message, ".inputs")
 
 
-def _call_extension(scope: Scope, node: types.Node, target: Target) -> None:
-    pass  # refused already
-
-
 _CALLS: Mapping[TargetKind, Callable[[Scope, types.Node, Target], None]] = {
     TargetKind.OPERATOR: _call_operator,
     TargetKind.SYMBOLIC: _call_symbolic,
     TargetKind.FUNCTORCH: _call_functorch,
     TargetKind.HIGHER_ORDER: _call_higher_order,
-    TargetKind.EXTENSION: _call_extension,
+    TargetKind.EXTENSION: _call_operator,
 }

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from ..errors import DeserializeError
+from ..extensions import find_extension, schema_of
 from ..findings import Finding
 from ..generated import types
 from ..operators import Target, TargetKind, parse_target
@@ -121,7 +123,7 @@ def _nested(argument: types.Argument, path: str) -> Iterator[tuple[types.Graph |
 
 def _find(text: str) -> _Schema | None:
     target = parse_target(text)
-    if target is None or target.kind is not TargetKind.OPERATOR:
+    if target is None or target.kind not in (TargetKind.OPERATOR, TargetKind.EXTENSION):
         return None
     found = find_schema(target)
     if found is None:
@@ -136,11 +138,16 @@ def _find(text: str) -> _Schema | None:
 
 
 def find_schema(target: Target) -> Any | None:
-    """The schema of an operator, or None where no operator of that name is registered.
+    """The schema of an operator or of one of an extension; None where none of that name is registered.
 
-    It is looked up in the dispatcher by name; no attribute of `torch.ops` is followed. Beside these,
+    An operator is looked up in the dispatcher by name; no attribute of `torch.ops` is followed. Beside these,
     `torch.ops` knows operators of TorchScript's interpreter; `aten::save`, which writes a file, is one.
     """
+    if target.kind is TargetKind.EXTENSION:
+        try:
+            return schema_of(find_extension(target))
+        except DeserializeError:
+            return None
     name, overload = f"{target.namespace}::{target.name}", target.overload
     overload = "" if overload == "default" else overload
     try:
@@ -163,6 +170,12 @@ def _check_exists(text: str, path: str, node: types.Node, findings: Findings) ->
     target = parse_target(text)
     if target is None:
         return  # a finding of validate_tree
+    if target.kind is TargetKind.EXTENSION:
+        try:
+            find_extension(target)
+        except DeserializeError as error:
+            findings.add("unknown-operator", path, f"{error.message}, in node {node.name!r}", error.hint)
+        return
     if target.kind is TargetKind.OPERATOR:
         exists = find_schema(target) is not None
     elif target.kind is TargetKind.HIGHER_ORDER:

@@ -85,8 +85,6 @@ def _problem(text: str, target: Target | None, permissions: Permissions) -> Prob
         return Problem("denied-operator", message, allowing(target))
     if target.kind is TargetKind.HIGHER_ORDER and target.name not in HIGHER_ORDER:
         return Problem("target", f"expected a supported higher-order operator, found {target.name[:80]!r}")
-    if target.kind is TargetKind.EXTENSION:
-        return Problem("target", f"expected an operator, found the extension {text[:80]!r}")
     return None
 
 

@@ -388,13 +388,9 @@ def unknown_higher_order_operator(tree: Tree) -> None:
     node_of(tree, "sin").target = "torch.ops.higher_order.__init__"
 
 
-@lie(
-    "target",
-    f"{GRAPH}.nodes[6].target",
-    "expected an operator, found the extension '#mine:op', in node 'sin' (#mine:op)",
-)
-def extension_as_target(tree: Tree) -> None:
-    node_of(tree, "sin").target = "#mine:op"
+@lie("target", f"{GRAPH}.nodes[6].inputs[0].arg", "expected an operator, found '#mine:op'" + IN_SIN)
+def extension_as_argument(tree: Tree) -> None:
+    node_of(tree, "sin").inputs[0].arg = types.Argument.of_operator("#mine:op")
 
 
 @lie(

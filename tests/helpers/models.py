@@ -8,6 +8,7 @@ from __future__ import annotations
 from .cases import Table
 from .models_beyond import BEYOND as BEYOND
 from .models_inputs import INPUTS
+from .models_objects import EXTENSIONS
 from .models_operators import OPERATORS
 from .models_shapes import SHAPES
 from .models_structure import STRUCTURE
@@ -22,6 +23,7 @@ GROUPS: dict[str, Table] = {
     "Kinds of tensors": TENSORS,
     "Structure": STRUCTURE,
     "Operators and arguments": OPERATORS,
+    "Extensions": EXTENSIONS,
 }
 
 MODELS = Table()

@@ -305,6 +305,36 @@ def test_a_file_that_cannot_get_a_name_names_the_target(
     assert left_in(tmp_path) == []
 
 
+def test_what_a_shell_opened_is_written_in_place(tmp_path: Path) -> None:
+    """Another file in its place would not be the one that the shell goes on to write to."""
+    source, target = tmp_path / "source.pt2", tmp_path / "target.pt2"
+    big_archive(source, 1.0)
+    script = "import sys, pt2wire; pt2wire.write(pt2wire.read(sys.argv[1]), '/dev/stdout')"
+    with open(target, "wb") as stdout:
+        subprocess.run([sys.executable, "-c", script, source], stdout=stdout, check=True)
+        assert os.path.samestat(os.stat(target), os.fstat(stdout.fileno()))
+    assert target.read_bytes() == source.read_bytes()
+    assert left_in(tmp_path) == ["source.pt2", "target.pt2"]
+
+
+def test_links_in_a_row_stay_and_their_end_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source.pt2"
+    big_archive(source, 1.0)
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "newest.pt2").symlink_to("real.pt2")
+    (tmp_path / "first.pt2").symlink_to(Path("store", "newest.pt2"))
+    monkeypatch.chdir(tmp_path)
+    for old in (None, OLD):
+        if old is not None:
+            Path("store", "real.pt2").write_bytes(old)
+        pt2wire.write(pt2wire.read(source), "first.pt2")
+        assert Path("store", "real.pt2").read_bytes() == source.read_bytes()
+    assert Path("first.pt2").is_symlink() and Path("store", "newest.pt2").is_symlink()
+    assert left_in(tmp_path / "store") == ["newest.pt2", "real.pt2"]
+
+
 def test_readers_and_writers_of_one_path_never_meet_a_part(tmp_path: Path) -> None:
     sources, target = [tmp_path / "a.pt2", tmp_path / "b.pt2"], tmp_path / "target.pt2"
     for fill, source in enumerate(sources):
@@ -315,6 +345,8 @@ def test_readers_and_writers_of_one_path_never_meet_a_part(tmp_path: Path) -> No
     try:
         end = time.monotonic() + 2
         while time.monotonic() < end:
+            # Between reads, as many looks as fit: a file written in place is empty for a moment only.
+            assert all(os.stat(target).st_size for _ in range(2000))
             pt2wire.read(target)
             assert target.read_bytes() in whole
     finally:

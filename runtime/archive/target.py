@@ -45,10 +45,9 @@ def open_target(target: Target, *, durable: bool = True) -> Iterator[IO[bytes]]:
     path = os.fspath(target)
     if not path:  # which would resolve to the current folder
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-    # First the path as it is: what /dev/stdout and /dev/fd/1 resolve to need not be a path.
     mode = _mode(path)
-    real = os.path.realpath(path)
-    if mode is None or (stat.S_ISREG(mode) and _is_same(path, real)):
+    real = _end_of_links(path)
+    if mode is None or (stat.S_ISREG(mode) and not os.path.islink(real)):
         yield from _replace(real, path, mode, durable)
         return
     try:
@@ -67,9 +66,22 @@ def _mode(path: str) -> int | None:
         return None
 
 
-def _is_same(path: str, resolved: str) -> bool:
-    """Whether a path still leads to the file: /dev/fd/1 may stand for one that has been deleted."""
-    return os.path.exists(resolved) and os.path.samefile(path, resolved)
+def _end_of_links(path: str) -> str:
+    """Follow a path that is a symbolic link, but for the links of procfs, which stand for open files.
+
+    What these resolve to need not be a path, and replacing the file would leave the open one as it is. Whether
+    it is the same file cannot be asked: while one asks, somebody else may put a new file in its place.
+    """
+    open_files = os.stat("/proc").st_dev if os.path.exists("/proc") else None
+    for _ in range(_LINKS):
+        if not os.path.islink(path) or os.lstat(path).st_dev == open_files:
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return path
+
+
+#: More links in a row no system follows.
+_LINKS = 40
 
 
 def _replace(path: str, shown: str, mode: int | None, durable: bool) -> Iterator[IO[bytes]]:
@@ -78,6 +90,7 @@ def _replace(path: str, shown: str, mode: int | None, durable: bool) -> Iterator
     if mode is not None and not os.access(path, os.W_OK, effective_ids=effective):  # renaming would not ask
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), shown)
     folder, name = os.path.split(path)
+    folder = folder or os.curdir
     temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}.tmp")
     named = False
     try:

@@ -69,8 +69,8 @@ def _mode(path: str) -> int | None:
 def _end_of_links(path: str) -> str:
     """Follow a path that is a symbolic link, but for the links of procfs, which stand for open files.
 
-    What these resolve to need not be a path, and replacing the file would leave the open one as it is. Whether
-    it is the same file cannot be asked: while one asks, somebody else may put a new file in its place.
+    What these resolve to need not be a path, and replacing the file would leave the open one as it is.
+    Whether it is the same file cannot be asked: meanwhile somebody else may put a new file in its place.
     """
     open_files = os.stat("/proc").st_dev if os.path.exists("/proc") else None
     for _ in range(_LINKS):

@@ -243,7 +243,8 @@ def _spelled(guard: str) -> str:
 
 def _strip(node: types.Node) -> str | None:
     """Takes from a node what has no meaning, and gives back its name."""
-    old, node.name, node.metadata, node.custom = node.name, None, {}, None
+    old, node.name = node.name, None
+    node.metadata, node.custom, node.module_stack = {}, None, None
     for argument in (*(named.arg for named in node.inputs), *node.outputs):
         _sort_dictionary(argument)
     return old

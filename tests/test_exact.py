@@ -76,6 +76,27 @@ def test_nodes_that_are_no_calls_keep_names_and_notes_of_their_own(form: Any) ->
         assert torch.equal(pytorch_load(file.getvalue()).module()(*inputs)[0], torch.ones(1, 3).sin())
 
 
+@pytest.mark.parametrize("form", ["json", "thrift"])
+def test_modules_of_any_name_come_back_and_pytorch_reads_the_rest(form: Any) -> None:
+    inputs = torch.ones(2, 3), torch.tensor(True)
+    ep = exported(_parts, *inputs)
+    stack = {
+        "L__self__": ("", "m.Model"),
+        "L__self__a;b": ("a;b", "m.List[m.Of, (m.Two)]"),
+        "a],": ("[", ")"),
+    }
+    for number, node in enumerate(ep.graph.nodes):
+        node.meta["nn_module_stack"] = dict(list(stack.items())[: 1 + number % 3])
+    file = io.BytesIO()
+    pt2wire.save(ep, file, formats=(form,))
+    assert_same_program(ep, pt2wire.load(io.BytesIO(file.getvalue())))
+    assert pt2wire.validate(pt2wire.to_tree(ep)) == []
+    if form == "json":
+        read = pytorch_load(file.getvalue())
+        assert torch.equal(read.module()(*inputs)[0], torch.ones(1, 3).sin())
+        assert {len(node.meta.get("nn_module_stack") or ()) for node in read.graph.nodes} == {0, 1}
+
+
 def test_nodes_without_notes_beside_a_call_with_some_have_none() -> None:
     ep = exported(lambda self, x: x.split(1)[0], torch.ones(2))
     item = node_named(ep, "getitem")

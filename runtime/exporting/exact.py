@@ -12,7 +12,7 @@ from ..classes import find_class
 from ..errors import SerializeError
 from ..generated import types
 from .arguments import export_argument, export_subgraph
-from .metadata import METADATA_KEYS, export_metadata
+from .metadata import METADATA_KEYS, export_metadata, export_module_stack
 from .symbols import Symbols
 from .tables import TypeTable
 from .values import Values
@@ -175,10 +175,11 @@ def export_notes(meta: Mapping[str, Any], own: set[str]) -> types.Notes | None:
         return None
     metadata = {key: text for key, text in export_metadata(meta).items() if meta[key]}
     custom = export_note(meta.get("custom"), own)
-    if not metadata and custom is None:
+    module_stack = export_module_stack(meta, own)
+    if not metadata and custom is None and module_stack is None:
         return None
     own.add("notes")
-    return types.Notes(metadata=metadata, custom=custom)
+    return types.Notes(metadata=metadata, custom=custom, module_stack=module_stack)
 
 
 def export_own_notes(meta: Mapping[str, Any], call: Mapping[str, Any], own: set[str]) -> types.Notes | None:
@@ -187,7 +188,11 @@ def export_own_notes(meta: Mapping[str, Any], call: Mapping[str, Any], own: set[
         return None
     in_use: set[str] = set()
     notes, of_call = (
-        types.Notes(metadata=export_metadata(each), custom=export_note(each.get("custom"), in_use))
+        types.Notes(
+            metadata=export_metadata(each),
+            custom=export_note(each.get("custom"), in_use),
+            module_stack=export_module_stack(each, in_use),
+        )
         for each in (meta, call)
     )
     if notes == of_call:

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch.fx.traceback import NodeSource
 
+from ..generated import types
+from ..module_stacks import Module, join_module_stack
 from .arguments import export_operator_name
 
 _SEPARATOR = ";"
@@ -33,8 +35,26 @@ def _export_stack_trace(trace: str) -> str:
     return trace
 
 
-def _export_module_stack(stack: Mapping[str, tuple[str, str]]) -> str:
-    return _SEPARATOR.join([f"{key},{path},{kind}" for key, (path, kind) in stack.items()])
+def export_module_stack(meta: Mapping[str, Any], own: set[str]) -> list[types.ModuleFrame] | None:
+    """Write the modules in which a node was made, or None where a text among its metadata says all there is.
+
+    Args:
+        meta: The metadata of the FX node.
+        own: The names of the fields of our own in use, to which this one is added.
+    """
+    stack = meta.get("nn_module_stack")
+    if not stack or join_module_stack(_modules(stack)) is not None:
+        return None
+    own.add("module_stack")
+    return [types.ModuleFrame(*module) for module in _modules(stack)]
+
+
+def _modules(stack: Mapping[str, tuple[str, str]]) -> tuple[Module, ...]:
+    return tuple([(f"{key}", f"{path}", f"{kind}") for key, (path, kind) in stack.items()])
+
+
+def _export_module_stack(stack: Mapping[str, tuple[str, str]]) -> str | None:
+    return join_module_stack(_modules(stack))
 
 
 def _export_source_stack(stack: Any) -> str:

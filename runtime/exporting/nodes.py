@@ -18,7 +18,7 @@ from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, NOT_YET, SYMBOLIC_FUNCTIONS
 from .arguments import Make, export_input, export_operator_name
 from .exact import export_exact_inputs, export_note
-from .metadata import export_metadata
+from .metadata import export_metadata, export_module_stack
 from .order import add_to_order
 from .tables import TypeTable
 from .values import Values, export_value
@@ -119,6 +119,7 @@ def _node(
         exact_inputs=exact_inputs,
         subgraphs=subgraphs,
         custom=export_note(meta["custom"], values.own) if "custom" in meta else None,
+        module_stack=export_module_stack(meta, values.own),
     )
 
 

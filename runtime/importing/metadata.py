@@ -6,7 +6,7 @@ import functools
 import json
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch.fx.traceback import NodeSource
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..module_stacks import Module, split_module_stack
 from .faults import located
 from .targets import find_target
 
@@ -45,7 +46,7 @@ class Metadata:
     def _module_stack(self, text: str) -> dict[str, tuple[str, str]]:
         stack = self._module_stacks.get(text)
         if stack is None:
-            stack = self._module_stacks[text] = dict(map(_import_module, text.split(_SEPARATOR)))
+            stack = self._module_stacks[text] = _module_stack(split_module_stack(text))
         return stack.copy()
 
     def _source_stack(self, text: str) -> list[tuple[str, Any]]:
@@ -76,6 +77,15 @@ _ENTRIES: dict[str, Callable[[Metadata, str], Any]] = {
 METADATA_KEYS = tuple(_ENTRIES)
 
 
+def import_module_stack(frames: list[types.ModuleFrame]) -> dict[str, tuple[str, str]]:
+    """Read the modules in which a node was made, outermost first."""
+    return _module_stack((frame.key, frame.path, frame.type) for frame in frames)
+
+
+def _module_stack(modules: Iterable[Module]) -> dict[str, tuple[str, str]]:
+    return {key: (path, kind) for key, path, kind in modules}
+
+
 def import_graph_metadata(module: types.GraphModule) -> dict[str, Any]:
     """Read the metadata of a graph module: what users noted, and the field names of named tuples."""
     meta: dict[str, Any] = {}
@@ -95,31 +105,6 @@ def _import_json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DeserializeError(f"expected JSON, found {text[:60]!r}: {error}") from error
-
-
-@functools.lru_cache(maxsize=4_096)
-def _import_module(entry: str) -> tuple[str, tuple[str, str]]:
-    key, path, kind = _split_entry(entry)
-    return key, (path, kind)
-
-
-def _split_entry(entry: str) -> list[str]:
-    """Key, path and class of one module: three texts with commas between, where brackets protect commas."""
-    parts, depth, start = [], 0, 0
-    for position, character in enumerate(entry):
-        if character in "[(":
-            depth += 1
-        elif character in "])":
-            depth -= 1
-        elif character == "," and depth == 0:
-            parts.append(entry[start:position])
-            start = position + 1
-    parts.append(entry[start:])
-    if len(parts) != 3:
-        raise DeserializeError(
-            f"expected a key, a path and a class with commas between, found {entry[:80]!r}"
-        )
-    return parts
 
 
 def _import_source(entry: str) -> tuple[str, Any]:

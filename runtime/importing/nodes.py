@@ -20,6 +20,7 @@ from ..operators import SYMBOLIC_FUNCTIONS
 from .arguments import import_argument
 from .exact import import_exact, import_note, match_exact_inputs
 from .faults import each, located, within
+from .metadata import import_module_stack
 from .targets import find_target
 from .values import Values, check_name
 
@@ -79,6 +80,8 @@ def import_notes(node: types.Node | types.Notes, values: Values) -> dict[str, An
     if node.custom is not None:
         with within("custom"):
             meta["custom"] = import_note(node.custom, values.program.permissions.types)
+    if node.module_stack is not None:
+        meta["nn_module_stack"] = import_module_stack(node.module_stack)
     return meta
 
 

@@ -12,7 +12,7 @@ from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
 from ..treespecs import enum_member
 from .arguments import check_member, check_subgraph
-from .metadata import metadata_problems
+from .metadata import metadata_problems, module_stack_problems
 from .scopes import Scope
 
 #: Members of `Value` that are constants and stand for themselves in a note.
@@ -202,6 +202,9 @@ def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], name
         if noted.custom is not None:
             for message in note_problems(noted.custom, noted.metadata.get("custom"), limits):
                 scope.add("exact", message)
+        if noted.module_stack is not None:
+            for message in module_stack_problems(noted.module_stack, noted.metadata):
+                scope.add("exact", message, ".module_stack")
 
 
 def note_problems(note: types.Value, text: str | None, limits: Limits = DEFAULT_LIMITS) -> Iterator[str]:

@@ -10,7 +10,7 @@ from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, argument_names, check_argument, is_known_name
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
-from .metadata import metadata_problems
+from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
 from .subgraphs import check_operands
 from .values import check_tensor_meta
@@ -134,6 +134,10 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         scope.program.own = True
         for message in note_problems(node.custom, node.metadata.get("custom"), limits):
             scope.add("exact", message, ".custom")
+    if node.module_stack is not None:
+        scope.program.own = True
+        for message in module_stack_problems(node.module_stack, node.metadata):
+            scope.add("exact", message, ".module_stack")
     if target is not None:
         _CALLS[target.kind](scope, node, target)
     if node.name is not None:

@@ -6,10 +6,13 @@ The rules are those of `importing.metadata`, which needs torch; a test holds the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..errors import DeserializeError
+from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
+from ..module_stacks import split_module_stack
 
 _SEPARATOR = ";"
 
@@ -51,18 +54,24 @@ def metadata_problems(
 
 
 def _module_stack(text: str, limits: Limits) -> str | None:
-    for entry in text.split(_SEPARATOR):
-        depth = commas = 0
-        for character in entry:
-            if character in "[(":
-                depth += 1
-            elif character in "])":
-                depth -= 1
-            elif character == "," and depth == 0:
-                commas += 1
-        if commas != 2:
-            return f"expected a key, a path and a class with commas between, found {entry[:80]!r}"
+    try:
+        split_module_stack(text)
+    except DeserializeError as error:
+        return error.message
     return None
+
+
+def module_stack_problems(frames: Sequence[types.ModuleFrame], metadata: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the modules in which a node was made, next to the metadata that PyTorch reads.
+
+    Example:
+        >>> list(module_stack_problems([types.ModuleFrame("k", "a;b", "m.Model")], {"torch_fn": "f"}))
+        []
+    """
+    if metadata.get("nn_module_stack"):
+        yield "expected no metadata['nn_module_stack'] beside the exact one, found some"
+    if len({frame.key for frame in frames}) != len(frames):
+        yield "expected each key once, found one again"
 
 
 def _source_stack(text: str, limits: Limits) -> str | None:

@@ -38,6 +38,7 @@ class Case:
         unsaved: What the error of PyTorch's own `save` says, as a pattern, where it refuses the program.
         unread: What the error says where PyTorch refuses the file that it wrote itself, or cannot call what
             it loaded from it.
+        broken: What our error says where we refuse the file that PyTorch wrote, as PyTorch does.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Case:
     after: Callable[[ExportedProgram], ExportedProgram] = _unchanged
     unsaved: str | None = None
     unread: str | None = None
+    broken: str | None = None
 
     def make_inputs(self, **sizes: int) -> Inputs:
         """Fresh inputs, the same at every call: a program may change them in place."""

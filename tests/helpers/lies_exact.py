@@ -174,6 +174,36 @@ def getter_of_a_subgraph_that_is_no_name(tree: Tree) -> None:
     node_of(tree, "cond").inputs[1].arg.as_graph.node = "a b"
 
 
+def _frames(*keys: str) -> list[types.ModuleFrame]:
+    return [types.ModuleFrame(key, "a;b", "m.Model") for key in keys]
+
+
+@lie(
+    "exact",
+    f"{NODE}.module_stack",
+    f"expected no metadata['nn_module_stack'] beside the exact one, found some, {COND}",
+)
+def modules_that_pytorch_is_told_otherwise(tree: Tree) -> None:
+    _sign(tree)
+    node = node_of(tree, "cond")
+    node.metadata["nn_module_stack"], node.module_stack = "k,,m.Model", _frames("k")
+
+
+@lie("exact", f"{NODE}.module_stack", f"expected each key once, found one again, {COND}")
+def modules_with_a_key_twice(tree: Tree) -> None:
+    _sign(tree)
+    node = node_of(tree, "cond")
+    node.metadata.pop("nn_module_stack", None)
+    node.module_stack = _frames("k", "k")
+
+
+@lie("exact", f"{GRAPH}.output_metadata.output.module_stack", "expected each key once, found one again")
+def modules_of_outputs_with_a_key_twice(tree: Tree) -> None:
+    _sign(tree)
+    notes = types.Notes({}, None, _frames("k", "k"))
+    tree.graph_module.graph.output_metadata = {"output": notes}
+
+
 @lie("exact", "range_constraints['s77'].min_float", "expected a number that rounds to 2, found 7.5")
 def fraction_that_rounds_to_another(tree: Tree) -> None:
     _sign(tree)

@@ -88,3 +88,18 @@ def gradients_on_within_gradients_off(self: nn.Module, x: Tensor) -> Any:
         with torch.enable_grad():
             z = y.sin()
     return y, z
+
+
+_NAMES = ("a,b", "a;b", "a[b", "a)b", "it's", "x(1, 2)")
+
+
+@BEYOND.case(
+    lambda: call(randn(2, 2)),
+    lambda self: setattr(self, "parts", nn.ModuleDict({name: nn.Linear(2, 2) for name in _NAMES})),
+    unread="We ran into an error when deserializing",
+    broken="expected a key, a path and a class",
+)
+def submodules_with_commas_brackets_and_semicolons_in_names(self: nn.Module, x: Tensor) -> Tensor:
+    for part in self.parts.values():
+        x = part(x).relu()
+    return x

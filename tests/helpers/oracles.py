@@ -146,7 +146,8 @@ class Trips:
         """Every loaded program in which pt2wire had a part."""
         loaded = {"pt2wire reads pt2wire's": self.ours_of_ours}
         if self.case.unsaved is None:
-            loaded["pt2wire reads PyTorch's"] = self.ours_of_pytorch
+            if self.case.broken is None:
+                loaded["pt2wire reads PyTorch's"] = self.ours_of_pytorch
             if self.case.unread is None:
                 loaded["PyTorch reads pt2wire's"] = self.pytorch_of_ours
         return loaded
@@ -291,6 +292,9 @@ def pytorch_gives_up(trips: Trips) -> None:
     else:
         with pytest.raises(Exception, match=trips.case.unread):
             _run(trips, trips.pytorch_of_pytorch, {})
+        if trips.case.broken is not None:
+            with pytest.raises(pt2wire.DeserializeError, match=trips.case.broken):
+                assert trips.ours_of_pytorch
 
 
 Promise = Callable[[Trips], None]

@@ -1,0 +1,62 @@
+"""The modules in which a node was made, outermost first, as the one text that PyTorch's format has for them.
+
+Each module is a key, a path and a class with commas between, modules are joined by semicolons, and brackets
+protect commas. Nothing protects semicolons and single brackets, which names of submodules may hold.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from .errors import DeserializeError
+
+_SEPARATOR = ";"
+
+Module = tuple[str, str, str]  #: key, path and class
+
+
+@functools.lru_cache(maxsize=4_096)  # stacks repeat from node to node
+def join_module_stack(modules: tuple[Module, ...]) -> str | None:
+    """Write a stack as PyTorch does, or None where the text would be read as another stack, or not at all.
+
+    Example:
+        >>> join_module_stack((("L__self__", "", "m.Model"), ("L__self___lin", "lin", "torch.nn.Linear")))
+        'L__self__,,m.Model;L__self___lin,lin,torch.nn.Linear'
+        >>> join_module_stack((("k", "a;b", "m.Model"),))
+    """
+    text = _SEPARATOR.join([",".join(module) for module in modules])
+    try:
+        return text if split_module_stack(text) == list(modules) else None
+    except DeserializeError:
+        return None
+
+
+def split_module_stack(text: str) -> list[Module]:
+    """Read a stack.
+
+    Raises:
+        DeserializeError: A module is not three texts.
+
+    Example:
+        >>> split_module_stack("L__self__,,m.Model;k,layers[(1, 2)],m.Layer")
+        [('L__self__', '', 'm.Model'), ('k', 'layers[(1, 2)]', 'm.Layer')]
+    """
+    return [_split_module(entry) for entry in text.split(_SEPARATOR)]
+
+
+def _split_module(entry: str) -> Module:
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(entry):
+        if character in "[(":
+            depth += 1
+        elif character in "])":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(entry[start:position])
+            start = position + 1
+    parts.append(entry[start:])
+    if len(parts) != 3:
+        raise DeserializeError(
+            f"expected a key, a path and a class with commas between, found {entry[:80]!r}"
+        )
+    return parts[0], parts[1], parts[2]

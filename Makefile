@@ -27,9 +27,9 @@ test: system $(READY)
 system:
 	bash .ci/system-packages
 
-# `make test`, then the wide tests.
+# `make test`, then the wide tests; with WIDE_MINUTES=20, as many of them as begin in that time, and a list of the rest.
 test-all: test
-	$(PYTEST) -m "wide and not control"
+	$(PYTEST) -m "wide and not control" $(WIDE_MINUTES:%=--wide-minutes=%)
 
 # PyTorch's reader on the hostile set again: a quarter of an hour, as some files hang it.
 control: system $(READY)

@@ -17,7 +17,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -135,23 +135,25 @@ def fuzz(
     seed: int,
     includes: Sequence[Path] = cpp.INCLUDES,
     optimized: bool = False,
+    environment: Mapping[str, str] | None = None,
 ) -> Run:
     """Runs a target from its seeds, its findings, and what `corpus` holds; what it learns goes there."""
     program = build(name, includes, optimized=optimized)
     corpus.mkdir(parents=True, exist_ok=True)
     for data in (*TARGETS[name].seeds(), *findings(name).values()):
         (corpus / hashlib.sha1(data).hexdigest()).write_bytes(data)
-    return _run(program, corpus, f"-max_total_time={seconds}", f"-seed={seed}", f"-max_len={_LONGEST}")
+    limits = (f"-max_total_time={seconds}", f"-max_len={_LONGEST}")
+    return _run(program, corpus, *limits, f"-seed={seed}", environment=environment or {})
 
 
-def _run(program: Path, *arguments: str | Path) -> Run:
+def _run(program: Path, *arguments: str | Path, environment: Mapping[str, str]) -> Run:
     artifact = program.with_suffix(f".{os.getpid()}.failed")
     # What one input may take is bounded by the harness; the process also holds all inputs that it learned,
     # and the memory that the sanitizer keeps from being used again.
     limits = ("-malloc_limit_mb=128", "-rss_limit_mb=4096", "-timeout=20")
-    environment = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=32"}
+    variables = {**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=32", **environment}
     command = [program, *limits, f"-exact_artifact_path={artifact}", *arguments]
-    done = subprocess.run(command, capture_output=True, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, check=False, env=variables)
     report = done.stderr.decode(errors="replace")
     failed = artifact.read_bytes() if artifact.exists() else None
     artifact.unlink(missing_ok=True)

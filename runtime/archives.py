@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -21,6 +20,7 @@ from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
 from .limits import DEFAULT_LIMITS, Limits
 from .trees import joined
 from .validation import validate_payloads
+from .warning import warn_user
 
 FormName = Literal["json", "thrift"]
 
@@ -382,10 +382,9 @@ def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[
         # PyTorch's reader compares ASCII letters without their case.
         other = alike.setdefault(name.encode().lower(), name)
         if other != name:
-            warnings.warn(
+            warn_user(
                 f"extra files {other!r} and {name!r} differ in case only: torch.export.load gives the "
-                "content of one for both",
-                stacklevel=3,
+                "content of one for both"
             )
         made[records.EXTRA + name] = _giving(_as_bytes(content, where))
     return made

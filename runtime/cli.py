@@ -51,6 +51,10 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to
 
 def main() -> None:
     """The entry point: runs one command and leaves with its exit code."""
+    if sys.stderr is None:  # and print would take the other stream
+        sys.stderr = io.StringIO()
+    if sys.stdout is None:  # closed by whoever started this process, so that there is nobody to answer
+        sys.exit(_fail("standard output is closed"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names may hold what the locale cannot spell

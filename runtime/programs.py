@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -38,6 +37,7 @@ from .limits import DEFAULT_LIMITS, Limits
 from .permissions import MissingWeights, Permissions, permit
 from .trees import check_opset, check_versions, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
+from .warning import warn_user
 
 Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
 
@@ -98,9 +98,7 @@ def save(
         for name, program in programs.items()
     }
     if isinstance(f, str | os.PathLike) and not str(os.fspath(f)).endswith(".pt2"):
-        warnings.warn(
-            f"torch.export.load expects a name that ends in .pt2, found {os.fspath(f)!r}", stacklevel=2
-        )
+        warn_user(f"torch.export.load expects a name that ends in .pt2, found {os.fspath(f)!r}")
     write_archive(f, new, payloads.contents, others, formats=forms, compress=compress, durable=durable)
 
 
@@ -302,17 +300,16 @@ def _new_program(
 def _warn_of_missing(name: str, *configs: types.PayloadConfig) -> None:
     missing = [fqn for config in configs for fqn, payload in config.config.items() if payload.absent]
     if missing:
-        warnings.warn(
+        warn_user(
             f"{name}: saved without the data of {len(missing)} fake weights, such as {missing[0]!r}: "
-            "torch.export.load will read zeros or fail, pt2wire.load will ask for missing_weights='meta'",
-            stacklevel=5,
+            "torch.export.load will read zeros or fail, pt2wire.load will ask for missing_weights='meta'"
         )
 
 
 def _warn_of_refusal(name: str, tree: types.ExportedProgram) -> None:
     """Say at once what `load` will say: it refuses a few things that PyTorch takes."""
     for reason in _refusals(tree):
-        warnings.warn(f"{name}: PyTorch can load this file, pt2wire will not: {reason}", stacklevel=5)
+        warn_user(f"{name}: PyTorch can load this file, pt2wire will not: {reason}")
         return
 
 
@@ -346,7 +343,7 @@ def _import(
     flat_inputs = archive.optional_record(records.flat_inputs(name))
     dropped = archive.dropped.get(name)
     if dropped:
-        warnings.warn(dropped_message(path, dropped, tree), stacklevel=3)
+        warn_user(dropped_message(path, dropped, tree))
     try:
         weights, constants = archive.weights[name], archive.constants[name]
         check_loadable(tree, config_of(weights), config_of(constants), permissions)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Protocol, TypeVar
 
@@ -18,6 +17,7 @@ from .generated.types import (
 )
 from .limits import DEFAULT_LIMITS, Limits, raising
 from .peeking import peek_json, peek_thrift
+from .warning import warn_user
 
 Document = TypeVar("Document", bound=Struct | Union)
 Encoded = bytes | memoryview
@@ -236,7 +236,7 @@ def decode_program(
     if unknown is not None:
         unknown += dropped
     elif dropped:
-        warnings.warn(dropped_message(path, dropped, tree), stacklevel=3)
+        warn_user(dropped_message(path, dropped, tree))
     return tree
 
 

@@ -90,6 +90,20 @@ def test_debug_is_an_option_only_before_the_command(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == "pt2wire: No such option: --debug (see --help)\n"
 
 
+@pytest.mark.parametrize("command", ["inspect", "validate", "--help", "schema rules"])
+def test_closed_output_is_a_failure(command: str, model: Path) -> None:
+    file = shlex.quote(str(model)) if command in ("inspect", "validate") else ""
+    line = f"exec {COMMAND} {command} {file} >&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (2, "pt2wire: standard output is closed\n")
+
+
+def test_errors_without_a_stream_for_them_do_not_go_to_the_other(tmp_path: Path) -> None:
+    line = f"exec {COMMAND} inspect {shlex.quote(str(tmp_path / 'none.pt2'))} 2>&-"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 def test_a_reader_that_leaves_changes_no_exit_code(bad: Path, model: Path) -> None:
     wrong = model.with_name("wrong.yaml")
     wrong.write_text("x")

@@ -37,6 +37,16 @@ def assert_computes_the_same(found: ExportedProgram) -> None:
     assert found.graph_signature == linear_program().graph_signature
 
 
+def test_warnings_point_at_the_line_that_called(tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pt2wire.save(linear_program(), tmp_path / "name", extra_files={"a": "", "A": ""})  # this line
+    assert len(caught) == 2
+    for warning in caught:
+        assert warning.filename == __file__
+        assert "# this line" in Path(__file__).read_text().splitlines()[warning.lineno - 1]
+
+
 # Paths and file objects.
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from ..generated.types import (
 )
 from ..trees import Codec, beyond_error, check_dropped, decode, decode_program, encode
 from ..version import __version__
+from ..warning import warn_user
 from . import records
 from .index import Form, check_hash, choose_form, documents, index_entries
 from .payloads import Payload, read_payloads
@@ -219,7 +219,7 @@ def _encoded(
             # Thrift goes less deep than JSON; all else that is wrong with a tree is wrong in JSON too.
             too_deep = isinstance(error.__cause__, DepthError)
             if too_deep and form is Form.THRIFT and Form.JSON in formats:
-                warnings.warn(f"{name}: saved as JSON only: {error}", stacklevel=5)
+                warn_user(f"{name}: saved as JSON only: {error}")
                 continue
             raise
         yield form, (tree, weights, constants)

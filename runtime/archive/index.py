@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import enum
 import hashlib
-import warnings
 import zlib
 from typing import NamedTuple
 
 from ..errors import DeserializeError
 from ..generated.types import ArchiveIndex, IndexEntry
+from ..warning import warn_user
 from . import records
 from .reader import ArchiveReader
 
@@ -98,10 +98,9 @@ def choose_form(reader: ArchiveReader, index: ArchiveIndex | None, name: str, fo
         )
     changed = [record for record in json if record in reader and _differs(reader, listed.get(record), record)]
     if changed:
-        warnings.warn(
+        warn_user(
             f"{reader.path(changed[0])} was changed after the archive had been written, by another tool: "
-            f"reading JSON, and ignoring the Thrift form of {name!r}",
-            stacklevel=2,
+            f"reading JSON, and ignoring the Thrift form of {name!r}"
         )
         return Form.JSON
     return Form.THRIFT if documents(name, Form.THRIFT).program in listed else Form.JSON

@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 from ..generated.types import TORCH_NAMES, ExtraScalarType
+from ..warning import warn_user
 
 DEFAULT_PICKLE_PROTOCOL = 2
 """The only one of which torch.load(weights_only=True) reads everything."""
@@ -49,10 +50,9 @@ def export_example_inputs(
         sample = pickled(example_inputs, pickle_protocol)
     except Exception as error:  # whatever the inputs' classes raise
         sample = b""
-        warnings.warn(
+        warn_user(
             f"the example inputs cannot be pickled ({type(error).__name__}: {error}): torch.export.load will "
-            "load the program without them",
-            stacklevel=3,
+            "load the program without them"
         )
     if sample and opens_safely(sample):
         return sample, None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import torch
@@ -13,6 +12,7 @@ from ..collector import collector_off
 from ..errors import SerializeError
 from ..generated import types
 from ..version import __version__
+from ..warning import warn_user
 from .exact import export_note
 from .graph import export_graph
 from .metadata import export_graph_metadata
@@ -84,7 +84,7 @@ def export_program(
         tree.writer = types.Writer(name="pt2wire", version=__version__, revision=types.REVISION)
     if values.refused or values.beyond:
         found = "; ".join(dict.fromkeys(values.refused + values.beyond))
-        warnings.warn(f"torch.export.load will refuse this program, pt2wire reads it: {found}", stacklevel=3)
+        warn_user(f"torch.export.load will refuse this program, pt2wire reads it: {found}")
     return tree
 
 

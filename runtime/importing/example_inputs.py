@@ -8,7 +8,6 @@ that the program itself describes.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, Layout, SymInt, TensorMeta
 from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
+from ..warning import warn_user
 from .devices import Devices
 from .faults import each, within
 from .pickles import open_pickle
@@ -75,9 +75,8 @@ def import_example_inputs(
     elif not reasons and not tree.guards_code:
         return None
     if reasons:
-        warnings.warn(
-            f"{path}: example inputs are replaced by stand-ins on the meta device: {'; '.join(reasons)}",
-            stacklevel=4,
+        warn_user(
+            f"{path}: example inputs are replaced by stand-ins on the meta device: {'; '.join(reasons)}"
         )
     return rebuild_example_inputs(tree, path, permissions)
 
@@ -188,10 +187,9 @@ def _unflatten(leaves: list[Any], spec: pytree.TreeSpec, path: str) -> ExampleIn
     try:
         args, kwargs = pytree.tree_unflatten(leaves, spec)
     except Exception as error:  # of a registered class
-        warnings.warn(
+        warn_user(
             f"{path}: the example inputs cannot be rebuilt ({type(error).__name__}: {error}), so that "
-            "module() will not check guards",
-            stacklevel=5,
+            "module() will not check guards"
         )
         return None
     return args, kwargs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +19,7 @@ from ..generated import Struct, Union, types
 from ..limits import DEFAULT_LIMITS, Limits
 from ..permissions import Permissions, permit
 from ..trees import joined
+from ..warning import warn_user
 from .payloads import validate_payloads
 from .rules import Findings
 from .trees import validate_tree
@@ -131,7 +131,7 @@ def _validate_program(tree: types.ExportedProgram, permissions: Permissions) -> 
     except ImportError as error:
         if error.name != "torch":
             raise
-        warnings.warn("torch is not installed, so operators were not checked", stacklevel=3)
+        warn_user("torch is not installed, so operators were not checked")
         return found
     # What is not sound cannot be compared with schemas.
     return found or validate_operators(tree)

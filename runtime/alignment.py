@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from .canonical import Names
-from .canonical_values import Call, calls_of, content, named_values
+from .canonical_values import Call, calls_of, content, given_values
 from .generated import types
 
 
@@ -17,7 +17,7 @@ class Side:
     Attributes:
         graph: The graph.
         names: What its names were before.
-        inputs: The values among its inputs.
+        inputs: The values among its inputs, and the tensors that it holds.
         calls: Its nodes.
         makers: Value -> the node that makes it, and which of that node's values it is.
         users: Per node, the nodes that use its values, and as which of their own.
@@ -29,7 +29,7 @@ class Side:
     def __init__(self, graph: types.Graph, names: Names) -> None:
         self.graph = graph
         self.names = names
-        self.inputs = {value.name for value in named_values(graph.inputs)}
+        self.inputs = {value.name for value in given_values(graph)}
         self.calls: Sequence[Call] = calls_of(graph)
         self.makers: dict[str, tuple[int, int]] = {}
         self.users: list[list[tuple[int, int]]] = [[] for _ in self.calls]

@@ -7,7 +7,7 @@ from typing import Any
 
 from .canonical_bytes import copied
 from .canonical_order import canonical_order
-from .canonical_values import TABLES, Named, calls_of, named_values
+from .canonical_values import TABLES, Named, calls_of, given_values, named_values, sort_held_tensors
 from .collector import collector_off
 from .errors import DeserializeError
 from .generated import Struct, Union, types
@@ -198,6 +198,7 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
         positions = {named.name: str(at) for at, named in enumerate(call.node.subgraphs or ())}
         for reference in call.references:
             reference.as_subgraph = positions[reference.as_subgraph]
+    sort_held_tensors(graph)
     # Inner graphs first: equal nodes are told apart by what they hold.
     inner: dict[int, tuple[str, Names]] = {}
     for number, call in enumerate(calls):
@@ -205,7 +206,7 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
             found = _canonicalize_graph(argument.graph, f"{path}.nodes[{number}].{argument.name}")
             inner[id(argument)] = argument.name, found
             argument.name, argument.node = "", None
-    inputs, outputs = named_values(graph.inputs), named_values(graph.outputs)
+    inputs, outputs = given_values(graph), named_values(graph.outputs)
     order = canonical_order(graph, calls, inputs, outputs, path)
     calls = [calls[position] for position in order]
     names.nodes = [old_nodes[position] for position in order]
@@ -214,6 +215,8 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
         for value in definitions:
             names.values[value.name] = canonical = f"_{len(names.values)}"
             value.name = canonical
+    for constant in graph.constants or ():
+        constant.target = constant.name
     _rename(outputs, names.values)
     _rename(named_values(graph.exact_output), names.values)
     for call in calls:

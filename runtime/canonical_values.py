@@ -98,6 +98,22 @@ def named_values(part: Any) -> list[Named]:
     return found
 
 
+def given_values(graph: types.Graph) -> list[Named]:
+    """The places in a graph that name what no node makes: its inputs, then the tensors that it holds."""
+    return named_values(graph.inputs) + [Named(constant, "name") for constant in graph.constants or ()]
+
+
+def sort_held_tensors(graph: types.Graph) -> None:
+    """Puts the tensors that a graph holds in an order that does not depend on their names."""
+
+    def key(constant: types.GraphConstant) -> tuple[bytes, bytes, bool]:
+        meta = graph.tensor_values.get(constant.name)
+        return constant.data, b"" if meta is None else encoded(meta), constant.requires_grad
+
+    if graph.constants is not None:
+        graph.constants.sort(key=key)
+
+
 def content(call: Call, name_of: Callable[[str], str]) -> bytes:
     """A node as bytes without names of its own.
 

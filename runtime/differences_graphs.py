@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from .alignment import Alignment, Side
 from .canonical import Names
-from .canonical_values import TABLES, Call, Named, named_values
+from .canonical_values import TABLES, Call, Named, given_values, named_values
 from .differences_parts import Difference, added, changed, compare, compare_tables, describe, removed, same
 from .generated import types
+
+_Held = tuple[types.GraphConstant, types.GraphConstant]
 
 
 class GraphPair:
@@ -47,7 +49,7 @@ class GraphPair:
         self._metas_a = _metas(a, self.names_a)
         self._metas_b = _metas(b, self.names_b)
         for side, names in ((self._a, self.names_a), (self._b, self.names_b)):
-            rename(named_values(side.graph.inputs), names)
+            rename(given_values(side.graph), names)
             rename(named_values(side.graph.outputs), names)
             for call in side.calls:
                 rename([*call.uses, *call.definitions], names)
@@ -148,16 +150,18 @@ class GraphPair:
     ) -> Iterator[Difference]:
         names_a, names_b = self._a.inner[id(a)][1], self._b.inner[id(b)][1]
         values = [[value.name for value in named_values(graph.inputs)] for graph in (a.graph, b.graph)]
+        held = _held_pairs(a.graph, b.graph)
         pair = GraphPair(
             a.graph,
             names_a,
             b.graph,
             names_b,
-            dict(zip(*values, strict=False)),
+            {**dict(zip(*values, strict=False)), **{one.name: other.name for one, other in held}},
             output_pairs(a.graph, b.graph),
         )
         found = [
             *pair.differences(path),
+            *_compare_held(f"{path}.constants", pair, held, a.graph, b.graph),
             *_compare_ends(f"{path}.inputs", pair, a.graph.inputs, b.graph.inputs),
             *_compare_ends(f"{path}.outputs", pair, a.graph.outputs, b.graph.outputs),
             *compare(
@@ -178,10 +182,40 @@ def output_pairs(a: types.Graph, b: types.Graph) -> list[tuple[str, str]]:
     return pairs
 
 
+def _held_pairs(a: types.Graph, b: types.Graph) -> list[_Held]:
+    """The tensors that two graphs hold: those of equal bytes, then the others in their order."""
+    left, right = list(a.constants or ()), list(b.constants or ())
+    pairs: list[_Held] = []
+    for equal in (True, False):
+        for one in list(left):
+            match = next((other for other in right if one.data == other.data or not equal), None)
+            if match is not None:
+                left.remove(one)
+                right.remove(match)
+                pairs.append((one, match))
+    return pairs
+
+
 def rename(values: Sequence[Named], names: Mapping[str, str]) -> None:
     """Renames values; what has no new name keeps its own."""
     for value in values:
         value.name = names.get(value.name, value.name)
+
+
+def _compare_held(
+    path: str, pair: GraphPair, held: Sequence[_Held], a: types.Graph, b: types.Graph
+) -> Iterator[Difference]:
+    """Differences of the tensors that two subgraphs hold."""
+    for one, other in held:
+        place = f"{path}[{one.name!r}]"
+        yield from pair.input_differences(place, one.name)
+        for field in ("data", "requires_grad"):
+            yield from compare(f"{place}.{field}", getattr(one, field), getattr(other, field))
+    paired = {id(constant) for both in held for constant in both}
+    for graph, say in ((a, removed), (b, added)):
+        for constant in graph.constants or ():
+            if id(constant) not in paired:
+                yield say(f"{path}[{constant.name!r}]", constant.data)
 
 
 def _compare_ends(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -172,6 +173,8 @@ def describe(part: Any) -> str:
         case Struct():
             fields = ((field, getattr(part, field)) for field in part.FIELD_IDS)
             return ", ".join(f"{field}: {describe(value)}" for field, value in fields)
+        case bytes():
+            return f"{len(part)} bytes of SHA-256 {hashlib.sha256(part).hexdigest()[:16]}..."
         case list():
             return f"[{', '.join(map(describe, part))}]"
         case dict():

@@ -129,7 +129,7 @@ def _export_dict(value: dict[Any, Any], values: Values, empty_list: Make | None)
 
 
 def _export_reference(node: Node, values: Values, empty_list: Make | None) -> types.Argument:
-    if node.op == "get_attr":
+    if node.op == "get_attr" and node not in values.references:
         return types.Argument.of_graph(export_subgraph(node, values))
     member, name = _reference(node, values)
     return _REFERENCES[member](name)
@@ -161,9 +161,9 @@ def export_subgraph(node: Node, values: Values) -> types.GraphArgument:
     name = str(node.target)
     module = getattr(node.graph.owning_module, name, None)
     if not isinstance(module, GraphModule):
-        kind = "tensor" if isinstance(module, torch.Tensor) else "module"
         raise SerializeError(
-            f"expected `{name}` to be a subgraph, found {_name(module)}", hint=_ATTRIBUTE_HINTS[kind]
+            f"expected `{name}` to be a subgraph, found {_name(module)}",
+            hint="Modules lowered to a backend cannot be written yet",
         )
     try:
         graph = export_graph(module, values.inner())
@@ -176,12 +176,6 @@ def export_subgraph(node: Node, values: Values) -> types.GraphArgument:
         values.own.add("node")
     values.attributes.add(node)
     return types.GraphArgument(name=name, graph=graph, node=exact_name)
-
-
-_ATTRIBUTE_HINTS = {
-    "tensor": "Tensors made inside of a branch or loop cannot be written yet: make it outside and pass it in",
-    "module": "Modules lowered to a backend cannot be written yet",
-}
 
 
 # -- lists ------------------------------------------------------------------------------------------------
@@ -218,7 +212,8 @@ def _kind(item: Any, values: Values) -> Any:
     """What an item is: its type, the member that refers to a node, or in brackets what a list holds."""
     kind = type(item)
     if kind is Node:
-        return "graph" if item.op == "get_attr" else _reference(item, values)[0]
+        is_graph = item.op == "get_attr" and item not in values.references
+        return "graph" if is_graph else _reference(item, values)[0]
     if issubclass(kind, (list, tuple)):
         inner = frozenset([_kind(part, values) for part in item])
         inside = next((name for name, kinds in _INNER_KINDS if inner <= kinds), "mixed")

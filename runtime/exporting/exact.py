@@ -48,7 +48,7 @@ def _single(value: Any, values: Values) -> types.Value:
 
 
 def _node(node: Node, values: Values) -> types.Value:
-    if node.op != "get_attr":
+    if node.op != "get_attr" or node in values.references:
         return _single(node, values)
     subgraph = export_subgraph(node, values)
     values.subgraphs.append(subgraph)

@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 from ..errors import SerializeError
 from ..generated import types
 from .arguments import export_argument, export_input
+from .constants import export_held_tensor, held_tensor, placed_by
 from .exact import export_exact, export_notes, export_own_notes
 from .faults import located
 from .nodes import export_node
@@ -111,16 +112,20 @@ def _add_call(node: Node, graph: types.Graph, values: Values) -> None:
 
 
 def _add_attribute(node: Node, graph: types.Graph, values: Values) -> None:
-    """Only the notes: a subgraph is written where a node is called with it."""
-    for call in list(node.users)[:1]:
-        graph.get_attr_metadata = _with_notes(graph.get_attr_metadata, node, call, values)
+    """A tensor, or of a subgraph the notes: it is written where a node is called with it."""
+    tensor = held_tensor(node)
+    if tensor is not None:
+        graph.constants = [] if graph.constants is None else graph.constants
+        graph.constants.append(export_held_tensor(node, tensor, values))
+    if tensor is not None or node.users:
+        graph.get_attr_metadata = _with_notes(graph.get_attr_metadata, node, placed_by(node), values)
 
 
 def _with_notes(
-    table: dict[str, types.Notes] | None, node: Node, call: Node, values: Values
+    table: dict[str, types.Notes] | None, node: Node, call: Node | None, values: Values
 ) -> dict[str, types.Notes] | None:
     """A table of notes, to which those of a node are added that the format has none for."""
-    notes = export_own_notes(node.meta, call.meta, values.own)
+    notes = export_own_notes(node.meta, {} if call is None else call.meta, values.own)
     if notes is not None:
         table = {} if table is None else table
         table[node.name] = notes
@@ -135,6 +140,8 @@ def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
         outputs = (outputs,)
     if not isinstance(outputs, (tuple, list)):
         raise SerializeError(f"expected a tuple of outputs, found {type(outputs).__qualname__}")
+    held = (each for each in node.graph.nodes if each.op == "get_attr" and each in values.references)
+    values.order += [each.name for each in held if placed_by(each) is None]
     values.order.append(node.name)
     graph.outputs = [export_input(node, output, values) for output in outputs]
     # Subgraphs return tuples, and so does the program.

@@ -8,12 +8,14 @@ from .values import Values
 
 
 def add_to_order(node: Node, values: Values) -> None:
-    """Note which FX nodes reading makes of a call: those of its subgraphs, the call, those of its results."""
-    values.order += [
-        argument.name
+    """Note which FX nodes reading makes of a call: those of subgraphs and tensors, itself, its results."""
+    attributes = [
+        argument
         for argument in node.all_input_nodes
         if argument.op == "get_attr" and next(iter(argument.users)) is node
     ]
+    # Subgraphs, then tensors.
+    values.order += [argument.name for argument in sorted(attributes, key=values.references.__contains__)]
     values.order.append(node.name)
     values.order += values.items
     values.items.clear()

@@ -85,16 +85,21 @@ def _graph(value: types.GraphArgument, values: Values) -> Node:
     name = value.name
     known = values.subgraphs.get(name)
     if known is None:
-        check_name(name)
-        if hasattr(GraphModule, name):
-            raise DeserializeError(
-                f"expected a name of its own for a subgraph, found {name!r} of torch.fx.GraphModule"
-            )
+        check_attribute(name)
         values.subgraphs[name] = value.graph
         values.module.register_module(name, import_subgraph(value.graph, values))
     elif known != value.graph:
         raise DeserializeError(f"expected one subgraph named {name!r}, found two different ones")
     return _attribute(name, value.node, values)
+
+
+def check_attribute(name: str) -> None:
+    """Refuse an attribute, for a subgraph or a tensor, that is no identifier or means something to FX."""
+    check_name(name)
+    if hasattr(GraphModule, name):
+        raise DeserializeError(
+            f"expected a name of its own for what a module holds, found {name!r} of torch.fx.GraphModule"
+        )
 
 
 def _attribute(target: str, exact_name: str | None, values: Values) -> Node:

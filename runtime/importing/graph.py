@@ -12,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_pa
 from ..errors import DeserializeError
 from ..generated import types
 from .arguments import import_argument
+from .constants import import_held_tensors, place_held_tensors
 from .exact import import_exact
 from .faults import located, within
 from .metadata import METADATA_KEYS
@@ -49,6 +50,7 @@ def import_graph(
             _add_placeholder(index, argument, values)
         except Exception as error:
             raise located(error, f"inputs[{index}]") from error
+    import_held_tensors(values)
     for index, node in enumerate(tree.nodes):
         try:
             import_node(node, values)
@@ -127,8 +129,7 @@ def _add_output(tree: types.Graph, values: Values) -> None:
             raise DeserializeError(f"expected {len(outputs)} outputs", path="exact_output")
         node = values.graph.output(exact)
         node.meta["val"] = type(exact)(map(_output_value, exact))
-        return
-    if tree.is_single_tensor_return:
+    elif tree.is_single_tensor_return:
         if len(outputs) != 1 or not isinstance(outputs[0], Node):
             raise DeserializeError(
                 f"expected one tensor as the only output, found {len(outputs)}", path="outputs"
@@ -138,6 +139,7 @@ def _add_output(tree: types.Graph, values: Values) -> None:
     else:
         node = values.graph.output(tuple(outputs))
         node.meta["val"] = tuple(map(_output_value, outputs))
+    place_held_tensors(values, node)
 
 
 def _output_value(output: Any) -> Any:

@@ -66,12 +66,21 @@ def import_node(node: types.Node, values: Values) -> None:
     meta = import_notes(node, values)
     meta.setdefault("nn_module_stack", {})  # the format leaves out an empty one
     fx_node.meta.update(meta)
-    if higher_order:
-        # The format has no room for metadata of the nodes that get a subgraph: they take the call's.
-        for argument in fx_node.all_input_nodes:
-            if argument.op == "get_attr":
-                argument.meta.update(import_notes(node, values))
+    if higher_order or values.held:
+        _place_attributes(fx_node, node, values)
     _learn(target, fx_node, values)
+
+
+def _place_attributes(call: Node, node: types.Node, values: Values) -> None:
+    """Put the nodes of tensors before the call that first takes them, and give them and subgraphs its notes.
+
+    The format has no room for metadata of the nodes that get a subgraph.
+    """
+    for argument in call.all_input_nodes:
+        if argument.op == "get_attr" and next(iter(argument.users)) is call:
+            if argument.target in values.held:
+                call.prepend(argument)
+            argument.meta.update(import_notes(node, values))
 
 
 def import_notes(node: types.Node | types.Notes, values: Values) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from ..generated import types
 from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, argument_names, check_argument, is_known_name
+from .constants import check_held_tensors
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
@@ -50,6 +51,8 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     scope.at = ("inputs",)
     for name in constant_names:
         scope.take(name)
+    if graph.constants is not None:
+        check_held_tensors(scope, graph.constants)
     if graph.placeholder_metadata is not None:
         check_notes(scope, "placeholder_metadata", graph.placeholder_metadata, scope.taken)
     if graph.output_metadata is not None:
@@ -68,10 +71,6 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
             scope.add("argument", f"expected a value or a constant as output, found {argument.type}")
         else:
             check_argument(scope, argument)
-    if graph.constants is not None:
-        scope.program.own = True
-        scope.at = ("constants",)
-        scope.add("exact", "expected no tensors in a subgraph, which cannot be read yet, found some")
     if graph.exact_output is not None:
         check_exact_output(scope, graph, graph.exact_output)
     scope.at = ("outputs",)
@@ -80,6 +79,8 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     scope.at = ("nodes",)
     for name in scope.subgraphs:
         scope.take(name)
+        if name in scope.held:
+            scope.add("held-tensor", f"expected a subgraph of another name than {name[:80]!r}, a tensor")
     if graph.order is not None:
         check_order(scope, graph, graph.order)
     if scope.levels != 0:

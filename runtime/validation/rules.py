@@ -56,6 +56,9 @@ _RULES = (
         "tree",
         "Subgraphs of one name are equal, and are called with as many operands as they take.",
     ),
+    Rule(
+        "held-tensor", "tree", "A tensor that a subgraph holds has the bytes that its description asks for."
+    ),
     Rule("depth", "tree", "Subgraphs and dictionaries are not nested without bound."),
     Rule(
         "target",

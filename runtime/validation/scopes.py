@@ -95,7 +95,8 @@ class Scope:
         kinds: The kind of each value defined so far.
         taken: Names of values and nodes so far. In torch.fx they share one space of names.
         subgraphs: Subgraphs by name. In torch.fx they are attributes of the graph's module.
-        getters: Names of the nodes that get a subgraph in torch.fx.
+        held: The tensors that the graph holds, by name of the attribute.
+        getters: Names of the nodes that get a subgraph or such a tensor in torch.fx.
         levels: Levels on the stack of functorch that were opened and not closed.
         node: The node that is being checked; None for inputs and outputs.
         at: Where we are in the graph. A path is spelled out only for a finding.
@@ -107,6 +108,7 @@ class Scope:
         "findings",
         "getters",
         "graph",
+        "held",
         "kinds",
         "levels",
         "node",
@@ -125,6 +127,7 @@ class Scope:
         self.kinds: dict[str, str] = {}
         self.taken: set[str] = set()
         self.subgraphs: dict[str, types.Graph] = {}
+        self.held: dict[str, types.GraphConstant] = {}
         self.getters: set[str] = set()
         self.levels = 0
         self.node: types.Node | None = None

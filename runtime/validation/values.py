@@ -14,8 +14,8 @@ from .rules import Findings
 
 MAX_BYTES = 2**63 - 1  # what a size in bytes may be in torch
 
-# The dtypes of which torch lets a tensor require a gradient: floating point and complex ones.
-_DIFFERENTIABLE = frozenset(
+#: The dtypes of which torch lets a tensor require a gradient: floating point and complex ones.
+DIFFERENTIABLE = frozenset(
     dtype
     for dtype in types.ScalarType
     if dtype.name.startswith(("HALF", "FLOAT", "DOUBLE", "COMPLEX", "BFLOAT"))
@@ -172,7 +172,7 @@ def check_tensor_meta(
     dtype = element_type(meta)
     if dtype == types.ScalarType.UNKNOWN:
         findings.add(rule, f"{path}.dtype", "expected a dtype, found UNKNOWN")
-    elif meta.requires_grad and dtype not in _DIFFERENTIABLE:
+    elif meta.requires_grad and dtype not in DIFFERENTIABLE:
         message = f"expected a dtype with gradients, or requires_grad false, found {dtype.name}"
         findings.add(rule, f"{path}.requires_grad", message)
     if meta.extra_dtype is not None and meta.dtype != types.ScalarType.UNKNOWN:

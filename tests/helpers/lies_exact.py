@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pt2wire.generated import types
 
 from .lies import CALLS, GRAPH, Tree, index_of, lie, node_of
@@ -416,14 +418,111 @@ def order_with_a_name_twice(tree: Tree) -> None:
     order += ["output", "output"]
 
 
+BRANCH = f"{NODE}.inputs[1].arg.as_graph.graph"
+
+
+def _held(tree: Tree, **changes: Any) -> types.Graph:
+    """A tensor that the branch of `cond` holds, honest but for the changes of it."""
+    _sign(tree)
+    tree.beyond = ["tensors that subgraphs hold"]
+    graph = node_of(tree, "cond").inputs[1].arg.as_graph.graph
+    meta = types.TensorMeta(
+        dtype=types.ScalarType.INT,
+        sizes=[types.SymInt.of_int(2)],
+        requires_grad=False,
+        device=types.Device(type="cpu"),
+        strides=[types.SymInt.of_int(1)],
+        storage_offset=types.SymInt.of_int(0),
+        layout=types.Layout.Strided,
+    )
+    constant = types.GraphConstant("made", "made", bytes(8))
+    for field, value in changes.items():
+        setattr(meta if hasattr(meta, field) and field != "requires_grad" else constant, field, value)
+    graph.tensor_values["made"] = meta
+    graph.constants = [constant]
+    return graph
+
+
+@lie(
+    "held-tensor",
+    f"{GRAPH}.constants",
+    "expected the tensors of a program as its inputs, found some in its graph",
+)
+def tensors_in_the_top_graph(tree: Tree) -> None:
+    _sign(tree)
+    tree.beyond = ["tensors that subgraphs hold"]
+    tree.graph_module.graph.constants = []
+
+
 @lie(
     "exact",
-    f"{GRAPH}.constants",
-    "expected no tensors in a subgraph, which cannot be read yet, found some",
+    f"{BRANCH}.constants",
+    "expected a program that says what PyTorch cannot express of it, found none",
 )
-def tensors_in_a_graph(tree: Tree) -> None:
-    _sign(tree)
-    tree.graph_module.graph.constants = [types.GraphConstant("made", "_tensor_constant0", b"1234")]
+def held_tensor_that_pytorch_lacks(tree: Tree) -> None:
+    _held(tree)
+    tree.beyond = None
+
+
+@lie("held-tensor", f"{BRANCH}.constants[0].data", "expected 8 bytes, found 7")
+def held_tensor_of_too_few_bytes(tree: Tree) -> None:
+    _held(tree, data=bytes(7))
+
+
+@lie("held-tensor", f"{BRANCH}.constants[0].data", "expected 8 bytes, found 9")
+def held_tensor_of_too_many_bytes(tree: Tree) -> None:
+    _held(tree, data=bytes(9))
+
+
+@lie("held-tensor", f"{BRANCH}.constants[0]", "expected integers as sizes, found a symbolic expression")
+def held_tensor_of_unknown_size(tree: Tree) -> None:
+    size = tree.graph_module.graph.tensor_values["x"].sizes[0]
+    _held(tree, sizes=[size])
+
+
+@lie(
+    "held-tensor",
+    f"{BRANCH}.constants[0]",
+    "expected the numbers themselves, found a conjugation or negation of them",
+)
+def held_tensor_negated(tree: Tree) -> None:
+    _held(tree, neg=True)
+
+
+@lie(
+    "held-tensor",
+    f"{BRANCH}.constants[0].requires_grad",
+    "expected a dtype with gradients, or requires_grad false, found INT",
+)
+def held_integers_with_a_gradient(tree: Tree) -> None:
+    _held(tree, requires_grad=True)
+
+
+@lie(
+    "name",
+    f"{BRANCH}.constants[0].target",
+    "expected an identifier, found 'x=__import__(\"os\")': not an identifier",
+)
+def held_tensor_whose_attribute_is_code(tree: Tree) -> None:
+    _held(tree, target='x=__import__("os")')
+
+
+@lie("missing-value", f"{BRANCH}.constants[0]", "expected 'made' in tensor_values, found nothing")
+def held_tensor_without_a_description(tree: Tree) -> None:
+    del _held(tree).tensor_values["made"]
+
+
+@lie("duplicate-name", f"{BRANCH}.constants[1]", "expected a name that is defined once, found 'made' again")
+def held_tensor_twice(tree: Tree) -> None:
+    graph = _held(tree)
+    graph.constants *= 2
+
+
+@lie("held-tensor", f"{BRANCH}.constants[1]", "expected one tensor named 'made', found two that differ")
+def held_tensors_in_one_place(tree: Tree) -> None:
+    graph = _held(tree)
+    graph.tensor_values["other"] = graph.tensor_values["made"]
+    graph.constants.append(types.GraphConstant("other", "made", b"\1" * 8))
 
 
 @lie(

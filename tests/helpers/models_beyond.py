@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn, randn
+from torch._higher_order_ops.scan import scan
 from torch.export import Dim
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
@@ -79,6 +80,31 @@ def flex_attention_with_a_score_function(self: nn.Module, q: Tensor, k: Tensor, 
 def flex_attention_with_a_mask_function(self: nn.Module, q: Tensor, k: Tensor, v: Tensor) -> Any:
     mask = create_block_mask(lambda batch, head, i, j: i >= j, None, None, 16, 16, device="cpu")
     return flex_attention(q, k, v, block_mask=mask)
+
+
+@BEYOND.case(lambda: call(randn(2, 2)), unsaved="Failed serializing node cond")
+def cond_that_makes_tensors(self: nn.Module, x: Tensor) -> Any:
+    def yes(y: Tensor) -> Any:
+        return y + torch.tensor([1.0, 2.0]), torch.tensor(3, dtype=torch.int8)
+
+    def no(y: Tensor) -> Any:
+        rows = torch.tensor([[True, False], [False, True]])
+        return torch.where(rows, y, torch.tensor([1.0, 2.0])), torch.tensor(-3, dtype=torch.int8)
+
+    return torch.cond(x.sum() > 0, yes, no, (x,))
+
+
+@BEYOND.case(
+    lambda: call(randn(3, 2)),
+    export={"strict": True},
+    unsaved="Failed serializing node scan",
+)
+def scan_that_makes_tensors_strict(self: nn.Module, xs: Tensor) -> Any:
+    def step(carry: Tensor, x: Tensor) -> Any:
+        inner = torch.cond(x.sum() > 0, lambda y: y * torch.tensor(2.0), lambda y: y.clone(), (x,))
+        return carry * torch.tensor([1.0, 2.0], dtype=torch.bfloat16).float(), inner
+
+    return scan(step, torch.ones(2), xs)
 
 
 @BEYOND.case(lambda: call(randn(4, 4)), unread="is missing val field")

@@ -60,6 +60,7 @@ LOSSES_IN_PYTORCHS_FILES = (
 )
 LOSSES_OF_MOVING = (
     Loss(r" value offsets$", "PyTorch's pass copies"),
+    Loss(r"^graph\..*tensor_constant\d bits$", "PyTorch's pass leaves what subgraphs hold where it was"),
     Loss(r"^weights (in one storage|that are one object)$", "PyTorch's pass copies each weight"),
 )
 

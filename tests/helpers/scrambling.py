@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 import pt2wire
+from pt2wire.generated import json_codec
 from pt2wire.generated.types import ExportedProgram
 
 Json = Any
@@ -28,7 +29,7 @@ _BOUND = ("parameter", "buffer", "tensor_constant", "custom_obj")
 
 def scrambled(tree: ExportedProgram, random: Random) -> ExportedProgram:
     """The same program, spelled in another way."""
-    data = json.loads(pt2wire.to_json(tree))
+    data = json.loads(json_codec.encode(tree))  # also of what PyTorch's format cannot express
     module = data["graph_module"]
     graph, signature = module["graph"], module["signature"]
     names = _scramble_graph(graph, random)
@@ -100,7 +101,10 @@ def _scramble_graph(graph: Json, random: Random) -> dict[str, str]:
         node["metadata"] = {"stack_trace": f"line {random.randrange(100)}"}
         node["name"] = random.choice([None, f"node_{random.randrange(10**6)}"])
     graph["nodes"] = _another_order(graph["nodes"], random)
+    held = graph.get("constants") or []
+    random.shuffle(held)
     old = dict.fromkeys(names_in([graph["inputs"], [node["outputs"] for node in graph["nodes"]]]))
+    old |= dict.fromkeys(constant["name"] for constant in held)
     numbers = random.sample(range(10 * len(old) + 1), len(old))
     # Also names such as those of the canonical form.
     names = {
@@ -109,6 +113,8 @@ def _scramble_graph(graph: Json, random: Random) -> dict[str, str]:
     }
     parts = ("inputs", "outputs", "exact_output", "nodes", "custom_obj_values")
     _rename([graph.get(part) for part in parts], names)
+    for constant in held:
+        constant["name"] = constant["target"] = names[constant["name"]]
     for table in _VALUES:
         graph[table] = {names[name]: value for name, value in graph[table].items()}
     return names

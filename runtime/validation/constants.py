@@ -1,0 +1,53 @@
+"""Tensors that a subgraph holds: that their bytes are those of the tensors that the graph describes."""
+
+from __future__ import annotations
+
+import copy
+
+from ..archive.extents import tensor_extent
+from ..errors import DeserializeError
+from ..generated import types
+from .scopes import Scope
+from .values import DIFFERENTIABLE
+
+_RULE = "held-tensor"
+
+
+def check_held_tensors(scope: Scope, constants: list[types.GraphConstant]) -> None:
+    """Checks the tensors that a graph holds, and defines the values that they are."""
+    scope.program.own = True
+    scope.at = ("constants",)
+    if not scope.program.beyond:
+        scope.add("exact", "expected a program that says what PyTorch cannot express of it, found none")
+    if scope.depth == 0:
+        scope.add(_RULE, "expected the tensors of a program as its inputs, found some in its graph")
+    for index, constant in enumerate(constants):
+        scope.at = ("constants", index)
+        scope.define(constant.name, "tensor")
+        scope.getters.add(constant.name)
+        scope.check_name(constant.target, ".target")
+        known = scope.held.setdefault(constant.target, constant)
+        if (known.data, known.requires_grad) != (constant.data, constant.requires_grad):
+            scope.add(_RULE, f"expected one tensor named {constant.target[:80]!r}, found two that differ")
+        meta = scope.graph.tensor_values.get(constant.name)
+        if meta is not None:
+            _check_bytes(scope, constant, meta)
+    scope.at = ()
+
+
+def _check_bytes(scope: Scope, constant: types.GraphConstant, meta: types.TensorMeta) -> None:
+    moved = copy.copy(meta)
+    moved.storage_offset = types.SymInt.of_int(0)
+    try:
+        extent = tensor_extent(moved, "", scope.program.permissions.limits)
+    except DeserializeError as error:
+        scope.add(_RULE, error.message, hint=error.hint)
+        return
+    expected = 0 if meta.device.type == "meta" else extent.nbytes
+    if len(constant.data) != expected:
+        scope.add(_RULE, f"expected {expected} bytes, found {len(constant.data)}", ".data")
+    if meta.conj or meta.neg:
+        scope.add(_RULE, "expected the numbers themselves, found a conjugation or negation of them")
+    if constant.requires_grad and meta.dtype not in DIFFERENTIABLE:
+        message = f"expected a dtype with gradients, or requires_grad false, found {meta.dtype.name}"
+        scope.add(_RULE, message, ".requires_grad")

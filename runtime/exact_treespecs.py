@@ -15,7 +15,6 @@ from typing import Any
 from .errors import DeserializeError
 from .generated import types
 from .limits import DEFAULT_LIMITS, Limits, raising
-from .names import check_text
 from .treespecs import (
     FACTORIES,
     LEAF,
@@ -129,17 +128,7 @@ def _keys(context: types.Value | None, count: int) -> tuple[Any, ...]:
 def _key(value: types.Value) -> Any:
     if value.type in ("as_list", "as_dict"):
         raise DeserializeError(f"expected a constant or a tuple as key, found {value.type}")
-    key = plain_context(value)
-    _check_texts(key)
-    return key
-
-
-def _check_texts(key: Any) -> None:
-    if isinstance(key, str) and (reason := check_text(key)):
-        raise DeserializeError(f"expected a plain text as key, found {key[:60]!r}, which {reason}")
-    if isinstance(key, tuple):
-        for item in key:
-            _check_texts(item)
+    return plain_context(value)
 
 
 def _default_dict(context: types.Value | None, count: int) -> tuple[Factory | None, tuple[Any, ...]]:

@@ -129,7 +129,7 @@ def test_names_of_weights_that_could_end_a_string_are_refused(name: str) -> None
             import_input_spec(spec, _values())
 
 
-@pytest.mark.parametrize("text", ["it's", 'say "hi"', "back\\slash", "two\nlines", "nul\0"])
+@pytest.mark.parametrize("text", ["it's", 'say "hi"', "\\back", "\\", "\\\\", "\\1", "two\nlines", "nul\0"])
 def test_constant_texts_that_could_end_a_string_are_refused(text: str) -> None:
     with pytest.raises(DeserializeError, match="expected a text that a guard can hold as constant input"):
         import_constant(types.ConstantValue.of_string(text))

@@ -136,40 +136,21 @@ def test_several_programs_load_one_by_one_or_all() -> None:
     assert torch.equal(found, programs["b"].module()(*args, **kwargs))
 
 
-class Named(torch.nn.Module):
-    def forward(self, x: torch.Tensor, name: str) -> torch.Tensor:
-        return x + len(name)
-
-
 class Applied(torch.nn.Module):
     def forward(self, x: torch.Tensor, module: torch.nn.Module) -> torch.Tensor:
         return module(x) + 1
 
 
-@pytest.mark.parametrize(
-    ("module", "args", "warned", "refused"),
-    [
-        (Named(), (torch.ones(2), "it's"), "expected text without quotes", "expected text without quotes"),
-        (
-            Applied(),
-            (torch.ones(2), torch.nn.ReLU()),
-            "expected a class that",
-            "expected a class that is registered",
-        ),
-    ],
-)
-def test_a_program_that_pytorch_loads_and_we_refuse_is_saved_with_a_warning(
-    module: torch.nn.Module, args: tuple[Any, ...], warned: str, refused: str
-) -> None:
-    ep = torch.export.export(module, args)
-    with pytest.warns(UserWarning, match=f"^model: PyTorch can load .*, pt2wire will not: .*{warned}"):
+def test_a_program_that_pytorch_loads_and_we_refuse_is_saved_with_a_warning() -> None:
+    ep = torch.export.export(Applied(), (torch.ones(2), torch.nn.ReLU()))
+    with pytest.warns(UserWarning, match=r"^model: PyTorch can load .*, pt2wire will not: .*a class that"):
         data = saved(ep)
     logging.disable()  # PyTorch's warning about pickles of classes has a broken format, which pytest reports
     try:
         assert isinstance(torch.export.load(io.BytesIO(data)), torch.export.ExportedProgram)
     finally:
         logging.disable(logging.NOTSET)
-    with pytest.raises(pt2wire.DeserializeError, match=refused):
+    with pytest.raises(pt2wire.DeserializeError, match="expected a class that is registered"):
         pt2wire.load(io.BytesIO(data))
 
 
@@ -502,12 +483,10 @@ def test_any_key_works_among_outputs(key: str) -> None:
         assert list(found) == [key] and torch.equal(found[key], torch.full((2,), 2.0))
 
 
-@pytest.mark.parametrize("text", ["\u2028", "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}"], ids=ascii)
+@pytest.mark.parametrize(
+    "text", ["\u2028", "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}", r"\d+\s{2}"], ids=ascii
+)
 def test_text_inputs_may_hold_what_does_not_print(text: str) -> None:
-    class Named(torch.nn.Module):
-        def forward(self, x: torch.Tensor, name: str) -> torch.Tensor:
-            return x + len(name)
-
     ep = torch.export.export(Named(), (torch.ones(2), text))
     for data in (saved(ep), torch_saved(ep)):
         module = pt2wire.load(io.BytesIO(data)).module()
@@ -516,19 +495,62 @@ def test_text_inputs_may_hold_what_does_not_print(text: str) -> None:
             module(torch.ones(2), "other")
 
 
-def test_a_key_that_ends_the_string_it_is_pasted_into_is_refused() -> None:
-    class Keyed(torch.nn.Module):
-        def forward(self, x: dict[str, torch.Tensor]) -> torch.Tensor:
-            return x["it's"] + 1
+class Named(torch.nn.Module):
+    def forward(self, x: torch.Tensor, name: str) -> torch.Tensor:
+        return x + len(name)
 
-    ep = torch.export.export(Keyed(), ({"it's": torch.ones(2)},))
-    with pytest.raises(SyntaxError):
-        ep.module()
-    message = 'expected a plain text as key, found "it\'s", which holds a quote, which PyTorch pastes into'
-    with pytest.warns(UserWarning, match=message):
-        data = saved(ep)
-    with pytest.raises(UnsafeArtifactError, match=message):
-        pt2wire.load(io.BytesIO(data))
+
+class Keyed(torch.nn.Module):
+    def forward(self, x: torch.Tensor, tree: dict[Any, torch.Tensor]) -> Any:
+        (value,) = tree.values()
+        return {("it's", 'a"b\\\n'): x + value}  # among outputs, any key will do
+
+
+class Weighted(torch.nn.Module):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.register_buffer(name, torch.ones(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + next(self.buffers())
+
+
+class Parted(torch.nn.Module):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.parts = torch.nn.ModuleDict({name: torch.nn.Linear(2, 2)})
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        (part,) = self.parts.values()
+        return part(x)  # type: ignore[no-any-return]
+
+
+_PASTED = [
+    (Named(), ("it's",), "graph signature, user_input `name`: expected a constant input"),
+    (Named(), ('a"b',), "graph signature, user_input `name`: expected a constant input"),
+    (Named(), ("two\nlines",), "graph signature, user_input `name`: expected a constant input"),
+    (Named(), ("a\\back",), "graph signature, user_input `name`: expected a constant input"),
+    (Keyed(), ({"it's": torch.ones(2)},), "signature of module ``: expected a key of the inputs"),
+    (Keyed(), ({(1, 'a"b'): torch.ones(2)},), "signature of module ``: expected a key of the inputs"),
+    (Weighted('a"b'), (), "graph signature, buffer `b_a_b`: expected the name of a weight"),
+    (Weighted("a\nb"), (), "graph signature, buffer `b_a_b`: expected the name of a weight"),
+    (Weighted("a\\b"), (), "graph signature, buffer `b_a_b`: expected the name of a weight"),
+    (Parted('a"b'), (), "expected the name of a module"),
+]
+
+
+@pytest.mark.parametrize(("module", "args", "message"), _PASTED, ids=range(len(_PASTED)))
+def test_texts_that_end_the_source_that_pytorch_pastes_them_into_are_refused_both_ways(
+    module: torch.nn.Module, args: tuple[Any, ...], message: str
+) -> None:
+    args = (torch.ones(2), *args)
+    ep = torch.export.export(module, args)
+    with pytest.raises((SyntaxError, AttributeError, AssertionError)):
+        ep.module()(*args)  # PyTorch has no use for the program
+    with pytest.raises(pt2wire.SerializeError, match=f"{message} that PyTorch can paste into source, found"):
+        saved(ep)
+    with pytest.raises(UnsafeArtifactError):
+        pt2wire.load(io.BytesIO(torch_saved(ep)))
 
 
 def test_damaged_leaves_are_named_before_the_class_that_makes_them_needed() -> None:

@@ -6,10 +6,13 @@ from collections.abc import Iterable
 
 from torch.export import ModuleCallEntry, ModuleCallSignature
 
-from ..errors import SerializeError
+from ..errors import DeserializeError, SerializeError
+from ..exact_treespecs import parse_exact_treespec
 from ..generated import types
+from ..names import check_fqn, check_key
+from ..treespecs import key_texts, parse_treespec
 from .faults import located
-from .signature import export_argument_spec
+from .signature import check_pasted, export_argument_spec
 from .treespecs import export_treespec
 from .values import Values
 
@@ -20,16 +23,31 @@ def export_module_call_graph(
     """Write an entry per module; the field names of named tuples in signatures are added to `namedtuples`."""
     exported = []
     for entry in entries:
+        if entry.fqn:
+            check_pasted(entry.fqn, check_fqn, "the name of a module")
         try:
             signature = (
                 export_module_call_signature(entry.signature, values, namedtuples)
                 if entry.signature
                 else None
             )
+            if signature is not None and not entry.fqn:
+                _check_keys(signature)
         except SerializeError as error:
             raise located(error, f"signature of module `{entry.fqn}`") from error.__cause__
         exported.append(types.ModuleCallEntry(fqn=entry.fqn, signature=signature))
     return exported
+
+
+def _check_keys(signature: types.ModuleCallSignature) -> None:
+    """Refuse keys of the program's inputs, from which PyTorch makes source."""
+    exact = signature.exact_in_spec
+    try:
+        spec = parse_treespec(signature.in_spec) if exact is None else parse_exact_treespec(exact)
+    except DeserializeError:
+        return  # of classes that only some can read: who saves is warned
+    for key in key_texts(spec):
+        check_pasted(key, check_key, "a key of the inputs")
 
 
 def export_module_call_signature(

@@ -22,6 +22,7 @@ from torch.export.graph_signature import (
 
 from ..errors import SerializeError
 from ..generated import types
+from ..names import check_fqn, check_text
 from .arguments import export_argument
 from .faults import located
 from .values import Values
@@ -96,7 +97,26 @@ def _tensor(spec: Any, values: Values) -> types.TensorArgument:
 def _target(spec: InputSpec | OutputSpec) -> str:
     if spec.target is None:
         raise SerializeError("expected the name of what the value stands for, found None")
+    check_pasted(spec.target, check_fqn, "the name of a weight")
     return spec.target
+
+
+def check_pasted(text: str, check: Callable[[str], str | None], expected: str) -> None:
+    """Refuse what ends the text in source that PyTorch pastes it into: it cannot call the program either.
+
+    Args:
+        text: The name, key or text.
+        check: What says why it is refused, or None.
+        expected: What it is, in words.
+
+    Raises:
+        SerializeError: It is refused.
+    """
+    if reason := check(text):
+        raise SerializeError(
+            f"expected {expected} that PyTorch can paste into source, found {text[:80]!r}: {reason}",
+            hint="Change it and export again",
+        )
 
 
 def _user_input(spec: OutputSpec, values: Values) -> str:
@@ -123,6 +143,8 @@ def _export_user_input(spec: InputSpec, values: Values) -> types.InputSpec:
 
 def export_constant(value: Any) -> types.ConstantValue:
     """Write the value of an input that the program was specialized for."""
+    if isinstance(value, str):
+        check_pasted(value, check_text, "a constant input")
     try:
         return _CONSTANTS[type(value)](value)
     except KeyError:

@@ -109,7 +109,7 @@ def _check_constant(spec: types.InputToConstantInputSpec, path: str, findings: F
         findings.add(
             "constant-text",
             f"{path}.value.as_string",
-            f"expected text without quotes, backslashes and control characters, "
+            f"expected text without quotes, escapes and control characters, "
             f"found {spec.value.as_string[:80]!r}: it {problem}",
             "PyTorch cannot build module() for such an input either.",
         )

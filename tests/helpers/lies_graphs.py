@@ -112,7 +112,7 @@ def module_with_an_empty_part(tree: Tree) -> None:
 @lie(
     "constant-text",
     f"{SIGNATURE}.input_specs[4].constant_input.value.as_string",
-    "expected text without quotes, backslashes and control characters, found \"' + x + '\": "
+    "expected text without quotes, escapes and control characters, found \"' + x + '\": "
     "it holds a quote, which PyTorch pastes into source unescaped",
 )
 def string_input_with_quotes(tree: Tree) -> None:

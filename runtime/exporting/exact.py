@@ -70,7 +70,10 @@ def _dict(items: dict[Any, Any], values: Values) -> types.Value:
 
 def _enum_member(value: enum.Enum, values: Values) -> types.Value:
     if type(value).__members__.get(value.name) is not value:
-        raise SerializeError(f"expected a member of {type(value).__qualname__}, found {value!r:.80}")
+        raise SerializeError(
+            f"expected a member of {type(value).__qualname__}, found {value!r:.80}",
+            hint="Combinations of flags have no name to find them by: pass the number instead",
+        )
     return types.Value.of_enum(types.EnumMember(fqn=class_path(type(value)), name=value.name))
 
 

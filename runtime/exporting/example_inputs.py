@@ -7,6 +7,7 @@ their structure comes from the program's own description of its inputs.
 
 from __future__ import annotations
 
+import enum
 import io
 import pickle
 import warnings
@@ -88,7 +89,12 @@ def opens_safely(data: bytes) -> bool:
 
 
 def _plain(leaf: object) -> object:
-    """What can be stored for a leaf: a fake tensor on the meta device, the bytes of an odd dtype."""
+    """What can be stored for a leaf: a fake tensor on the meta device, the bytes of an odd dtype.
+
+    A member of an enum stands in the signature: nothing is stored here.
+    """
+    if isinstance(leaf, enum.Enum):
+        return None
     if isinstance(leaf, FakeTensor) and all(isinstance(size, int) for size in (*leaf.shape, *leaf.stride())):
         return torch.empty_strided(leaf.shape, leaf.stride(), dtype=leaf.dtype, device="meta")
     if isinstance(leaf, torch.Tensor) and leaf.dtype in _NOT_PICKLED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 from collections.abc import Callable
 from types import NoneType
@@ -58,8 +59,8 @@ def _add_placeholder(node: Node, graph: types.Graph, values: Values) -> None:
         export = _PLACEHOLDERS[type(value)]
     except KeyError:
         raise SerializeError(
-            f"expected a tensor, a symbolic int, int, float, str, bool or None as input, found "
-            f"{type(value).__qualname__}"
+            "expected a tensor, a symbolic int, int, float, str, bool, None or a member of an enum as input, "
+            f"found {type(value).__qualname__}"
         ) from None
     graph.inputs.append(export(node, value, values))
     values.order.append(node.name)
@@ -75,6 +76,12 @@ def _export_constant(node: Node, value: Any, values: Values) -> types.Argument:
 
 def _export_input(node: Node, value: Any, values: Values) -> types.Argument:
     return export_value(node.name, value, (node,), values)
+
+
+def _export_enum_member(node: Node, value: enum.Enum, values: Values) -> types.Argument:
+    # Which member it is stands in the signature.
+    values.beyond.append(f"the input `{node.name}`, a member of an enum")
+    return types.Argument.of_none(True)
 
 
 def _refuse_custom_obj(node: Node, value: CustomObjArgument, values: Values) -> types.Argument:
@@ -93,6 +100,7 @@ _PLACEHOLDERS: TypeTable[Callable[[Node, Any, Values], types.Argument]] = TypeTa
         str: _export_constant,
         float: _export_constant,
         NoneType: _export_constant,
+        enum.Enum: _export_enum_member,
         CustomObjArgument: _refuse_custom_obj,
     },
     exact=(int, float, str),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -24,6 +25,7 @@ from ..errors import SerializeError
 from ..generated import types
 from ..names import check_fqn, check_text
 from .arguments import export_argument
+from .exact import export_exact
 from .faults import located
 from .values import Values
 
@@ -134,11 +136,23 @@ def _user_input(spec: OutputSpec, values: Values) -> str:
 
 
 def _export_user_input(spec: InputSpec, values: Values) -> types.InputSpec:
+    member = getattr(spec.arg, "fake_val", getattr(spec.arg, "value", None))
+    if isinstance(member, enum.Enum):
+        return types.InputSpec.of_constant_input(_export_enum_member(spec.arg.name, member, values))
     if isinstance(spec.arg, ConstantArgument):
         return types.InputSpec.of_constant_input(
             types.InputToConstantInputSpec(name=spec.arg.name, value=export_constant(spec.arg.value))
         )
     return types.InputSpec.of_user_input(types.UserInputSpec(arg=export_argument_spec(spec.arg, values)))
+
+
+def _export_enum_member(name: str, member: enum.Enum, values: Values) -> types.InputToConstantInputSpec:
+    if isinstance(member, str) and (reason := check_text(f"{member}")):
+        raise SerializeError(f"expected a text that a guard can hold, found {member!r:.80}, which {reason}")
+    values.own.add("exact_value")
+    return types.InputToConstantInputSpec(
+        name=name, value=types.ConstantValue.of_none(True), exact_value=export_exact(member, values)
+    )
 
 
 def export_constant(value: Any) -> types.ConstantValue:
@@ -200,10 +214,17 @@ _INPUTS: dict[InputKind, Callable[[InputSpec, Values], types.InputSpec]] = {
 
 # -- outputs ----------------------------------------------------------------------------------------------
 
+
+def _export_user_output(spec: OutputSpec, values: Values) -> types.OutputSpec:
+    if isinstance(spec.arg, ConstantArgument) and isinstance(spec.arg.value, enum.Enum):
+        argument = types.Argument.of_none(True)  # which member it is stands in `Graph.exact_output`
+    else:
+        argument = export_argument_spec(spec.arg, values)
+    return types.OutputSpec.of_user_output(types.UserOutputSpec(arg=argument))
+
+
 _OUTPUTS: dict[OutputKind, Callable[[OutputSpec, Values], types.OutputSpec]] = {
-    OutputKind.USER_OUTPUT: lambda spec, values: types.OutputSpec.of_user_output(
-        types.UserOutputSpec(arg=export_argument_spec(spec.arg, values))
-    ),
+    OutputKind.USER_OUTPUT: _export_user_output,
     OutputKind.LOSS_OUTPUT: lambda spec, values: types.OutputSpec.of_loss_output(
         types.LossOutputSpec(arg=_tensor(spec.arg, values))
     ),

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..names import check_text
 from ..treespecs import enum_member
 from .arguments import import_argument
 from .enums import import_enum_member
@@ -49,6 +50,18 @@ def import_note(value: types.Value, known: _Known = ()) -> Any:
         (1, 'a')
     """
     return _import(value, lambda single: _constant(single, known), known)
+
+
+def import_enum_input(value: types.Value, known: _Known = ()) -> enum.Enum:
+    """Read the member of an enum that a program was exported for in place of an input."""
+    member = import_note(value, known)
+    if not isinstance(member, enum.Enum):
+        raise DeserializeError(f"expected a member of an enum as constant input, found {value.type}")
+    if isinstance(member, str) and (reason := check_text(f"{member}")):
+        raise DeserializeError(
+            f"expected a text that a guard can hold as constant input, found a member that {reason}"
+        )
+    return member
 
 
 def _import(value: types.Value, single: _Single, known: _Known) -> Any:

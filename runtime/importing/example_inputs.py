@@ -20,6 +20,7 @@ from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
 from ..warning import warn_user
 from .devices import Devices
+from .exact import import_enum_input
 from .faults import each, within
 from .pickles import open_pickle
 from .treespecs import import_treespec
@@ -63,7 +64,7 @@ def import_example_inputs(
     if flat:
         leaves = _opened(flat, devices, False)
         if isinstance(leaves, list) and len(leaves) == spec.num_leaves:
-            return _unflatten(_with_dtypes(leaves, tree), spec, path)
+            return _unflatten(_as_described(leaves, tree, permissions), spec, path)
         reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
         inputs = _opened(sample, devices, permissions.allow_pickle)
@@ -108,7 +109,7 @@ def rebuild_example_inputs(
     specs = tree.graph_module.signature.input_specs
     with within("graph_module.signature"):
         wanted = [spec for spec in specs if spec.type in _INPUTS]
-        leaves = each("input_specs", wanted, lambda spec: _stand_in(spec, graph))
+        leaves = each("input_specs", wanted, lambda spec: _stand_in(spec, graph, permissions))
     spec = _in_spec(tree, permissions)
     if len(leaves) != spec.num_leaves:
         raise DeserializeError(
@@ -195,12 +196,14 @@ def _unflatten(leaves: list[Any], spec: pytree.TreeSpec, path: str) -> ExampleIn
     return args, kwargs
 
 
-def _with_dtypes(leaves: list[Any], tree: ExportedProgram) -> list[Any]:
-    """The leaves, those that were stored as bytes with the dtypes that the graph has."""
+def _as_described(leaves: list[Any], tree: ExportedProgram, permissions: Permissions) -> list[Any]:
+    """The leaves, with the dtypes that the graph has for bytes, and with members of enums."""
     graph = tree.graph_module.graph
     specs = [spec for spec in tree.graph_module.signature.input_specs if spec.type in _INPUTS]
     typed = list(leaves)
     for number, (leaf, spec) in enumerate(zip(leaves, specs, strict=False)):
+        if spec.type == "constant_input" and spec.constant_input.exact_value is not None:
+            typed[number] = _stand_in(spec, graph, permissions)
         if isinstance(leaf, torch.Tensor) and spec.type == "user_input":
             argument = spec.user_input.arg
             meta = graph.tensor_values.get(argument.as_tensor.name) if argument.type == "as_tensor" else None
@@ -212,8 +215,10 @@ def _with_dtypes(leaves: list[Any], tree: ExportedProgram) -> list[Any]:
 _INPUTS = ("user_input", "constant_input")
 
 
-def _stand_in(spec: InputSpec, graph: Graph) -> Any:
+def _stand_in(spec: InputSpec, graph: Graph, permissions: Permissions) -> Any:
     if spec.type == "constant_input":
+        if spec.constant_input.exact_value is not None:
+            return import_enum_input(spec.constant_input.exact_value, permissions.types)
         value = spec.constant_input.value
         return None if value.type == "as_none" else value.value
     argument = spec.user_input.arg

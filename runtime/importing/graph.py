@@ -13,7 +13,7 @@ from ..errors import DeserializeError
 from ..generated import types
 from .arguments import import_argument
 from .constants import import_held_tensors, place_held_tensors
-from .exact import import_exact
+from .exact import import_enum_input, import_exact
 from .faults import located, within
 from .metadata import METADATA_KEYS
 from .nodes import import_node, import_notes
@@ -24,7 +24,7 @@ from .values import Program, Values
 def import_graph(
     tree: types.Graph,
     program: Program,
-    constant_names: dict[int, str] | None = None,
+    constant_inputs: dict[int, types.InputToConstantInputSpec] | None = None,
     *,
     is_subgraph: bool = False,
 ) -> Values:
@@ -34,7 +34,8 @@ def import_graph(
         tree: The graph.
         program: What it shares with the program's other graphs.
         is_subgraph: Whether a call of another graph is given it.
-        constant_names: By position, the names of inputs that are constants: a graph keeps their values only.
+        constant_inputs: By position, what the signature says of inputs that are constants: a graph has no
+            names for them.
 
     Returns:
         The finished FX graph, with the module that holds its subgraphs.
@@ -42,7 +43,7 @@ def import_graph(
     Raises:
         DeserializeError: The graph is wrong, or cannot be read yet; the path names the place.
     """
-    values = Values(program, tree, constant_names or {})
+    values = Values(program, tree, constant_inputs or {})
     symbols = program.symbols
     outer_unbound, symbols.unbound = symbols.unbound, set()
     for index, argument in enumerate(tree.inputs):
@@ -99,9 +100,12 @@ _CONSTANT_MEMBERS = ("as_int", "as_float", "as_bool", "as_none", "as_string")
 def _add_placeholder(index: int, argument: types.Argument, values: Values) -> None:
     member = argument.type
     if member in _CONSTANT_MEMBERS:
-        name = values.constant_names.get(index) or f"arg{index}"
-        node = values.graph.placeholder(name)
-        node.meta["val"] = import_argument(argument, values)
+        constant = values.constant_inputs.get(index)
+        node = values.graph.placeholder(f"arg{index}" if constant is None else constant.name)
+        if constant is not None and constant.exact_value is not None:
+            node.meta["val"] = import_enum_input(constant.exact_value, values.program.permissions.types)
+        else:
+            node.meta["val"] = import_argument(argument, values)
     elif member in _INPUT_MEMBERS:
         name = _INPUT_MEMBERS[member](argument.value)
         values.define(name, values.graph.placeholder(name))

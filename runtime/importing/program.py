@@ -66,7 +66,7 @@ def import_program(
         program = Program(symbols, permissions)
         with within("graph_module"):
             with within("graph"):
-                values = import_graph(module.graph, program, _constant_names(module.signature))
+                values = import_graph(module.graph, program, _constant_inputs(module.signature))
             with within("signature"):
                 signature = import_signature(module.signature, values)
             with within("module_call_graph"):
@@ -98,9 +98,9 @@ def import_program(
         return ep
 
 
-def _constant_names(signature: types.GraphSignature) -> dict[int, str]:
+def _constant_inputs(signature: types.GraphSignature) -> dict[int, types.InputToConstantInputSpec]:
     return {
-        index: spec.constant_input.name
+        index: spec.constant_input
         for index, spec in enumerate(signature.input_specs)
         if spec.type == "constant_input"
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from torch.export.graph_signature import (
     ConstantArgument,
+    CustomObjArgument,
     ExportGraphSignature,
     InputKind,
     InputSpec,
@@ -23,18 +24,28 @@ from ..errors import DeserializeError
 from ..generated import types
 from ..names import check_fqn, check_text
 from .arguments import import_argument
+from .exact import import_enum_input
 from .faults import each
 from .values import Values
 
 
 def import_signature(signature: types.GraphSignature, values: Values) -> ExportGraphSignature:
     """Read the signature of a program whose graph defined `values`."""
+    outputs = each("output_specs", signature.output_specs, lambda spec: import_output_spec(spec, values))
+    if values.tree.exact_output is not None:
+        _set_exact_constants(outputs, values)
     return ExportGraphSignature(
         input_specs=each("input_specs", signature.input_specs, lambda spec: import_input_spec(spec, values)),
-        output_specs=each(
-            "output_specs", signature.output_specs, lambda spec: import_output_spec(spec, values)
-        ),
+        output_specs=outputs,
     )
+
+
+def _set_exact_constants(outputs: list[OutputSpec], values: Values) -> None:
+    """Give outputs the constants that the graph returns, where the signature has None in their place."""
+    returned = values.graph.output_node().args[0]
+    for spec, output in zip(outputs, returned, strict=True):  # type: ignore[arg-type]
+        if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
+            spec.arg = ConstantArgument(name=spec.arg.name, value=output)
 
 
 def import_input_spec(spec: types.InputSpec, values: Values) -> InputSpec:
@@ -84,8 +95,17 @@ def _import_user_input(spec: types.UserInputSpec, values: Values) -> InputSpec:
 
 
 def _import_constant_input(spec: types.InputToConstantInputSpec, values: Values) -> InputSpec:
-    argument = ConstantArgument(name=spec.name, value=import_constant(spec.value))
+    argument: Any
+    if spec.exact_value is None:
+        argument = ConstantArgument(name=spec.name, value=import_constant(spec.value))
+    else:
+        member: Any = import_enum_input(spec.exact_value, values.program.permissions.types)
+        argument = CustomObjArgument(name=spec.name, class_fqn=_ENUM, fake_val=member)
     return InputSpec(kind=InputKind.USER_INPUT, arg=argument, target=None)
+
+
+#: What torch.export calls the class of every member of an enum.
+_ENUM = "enum.Enum"
 
 
 def import_constant(constant: types.ConstantValue) -> Any:

@@ -59,7 +59,7 @@ class Values:
     Attributes:
         program: What it shares with the program's other graphs.
         tree: The graph to read.
-        constant_names: By position, the names of its inputs that are constants, where they are known.
+        constant_inputs: By position, what the signature says of its inputs that are constants.
         graph: The FX graph, as far as it is built.
         module: The module that holds its subgraphs.
         nodes: The FX node that produces each value.
@@ -72,7 +72,7 @@ class Values:
 
     program: Program
     tree: types.Graph
-    constant_names: dict[int, str]
+    constant_inputs: dict[int, types.InputToConstantInputSpec]
     graph: Graph = field(default_factory=Graph)
     module: Module = field(default_factory=Module)
     nodes: dict[str, Node] = field(default_factory=dict)

@@ -15,10 +15,8 @@ _RULE = "held-tensor"
 
 def check_held_tensors(scope: Scope, constants: list[types.GraphConstant]) -> None:
     """Checks the tensors that a graph holds, and defines the values that they are."""
-    scope.program.own = True
     scope.at = ("constants",)
-    if not scope.program.beyond:
-        scope.add("exact", "expected a program that says what PyTorch cannot express of it, found none")
+    scope.program.demand_beyond(scope.place())
     if scope.depth == 0:
         scope.add(_RULE, "expected the tensors of a program as its inputs, found some in its graph")
     for index, constant in enumerate(constants):

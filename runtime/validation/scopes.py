@@ -68,6 +68,13 @@ class ProgramState:
         self.beyond = beyond
         self._targets: dict[str, tuple[Target | None, Problem | None]] = {}
 
+    def demand_beyond(self, path: str) -> None:
+        """Notes a field of our own that holds what PyTorch's fields lack, so that the program must say so."""
+        self.own = True
+        if not self.beyond:
+            message = "expected a program that says what PyTorch cannot express of it, found none"
+            self.findings.add("exact", path, message)
+
     def target(self, text: str) -> tuple[Target | None, Problem | None]:
         """A target taken apart, and what is wrong with it."""
         known = self._targets.get(text)

@@ -12,7 +12,7 @@ from ..exact_treespecs import parse_exact_treespec, treespecs_agree
 from ..generated import types
 from ..limits import Limits
 from ..names import check_fqn, check_key, check_text, check_value_name
-from ..treespecs import TreeSpecNode, key_texts, parse_treespec
+from ..treespecs import TreeSpecNode, enum_member, key_texts, parse_treespec
 from .arguments import argument_names
 from .rules import Findings
 from .scopes import Scope
@@ -101,8 +101,7 @@ def _check_inputs(
 
 def _check_constant(spec: types.InputToConstantInputSpec, path: str, findings: Findings) -> None:
     if spec.exact_value is not None:
-        message = "expected no exact value of a constant input, which cannot be read yet, found one"
-        findings.add("exact", f"{path}.exact_value", message)
+        _check_enum_input(spec, spec.exact_value, f"{path}.exact_value", findings)
     if (problem := check_value_name(spec.name)) is not None:
         findings.add("name", f"{path}.name", f"expected an identifier, found {spec.name[:80]!r}: {problem}")
     if spec.value.type == "as_string" and (problem := check_text(spec.value.as_string)) is not None:
@@ -113,6 +112,17 @@ def _check_constant(spec: types.InputToConstantInputSpec, path: str, findings: F
             f"found {spec.value.as_string[:80]!r}: it {problem}",
             "PyTorch cannot build module() for such an input either.",
         )
+
+
+def _check_enum_input(
+    spec: types.InputToConstantInputSpec, exact: types.Value, path: str, findings: Findings
+) -> None:
+    if spec.value.type != "as_none":
+        message = f"expected None where the exact value stands in for a constant, found {spec.value.type}"
+        findings.add("exact", path, message)
+    if exact.type != "as_enum" or enum_member(exact.as_enum.fqn, exact.as_enum.name) is None:
+        message = f"expected a member of an enum, MODULE:NAME, found {exact.type}"
+        findings.add("exact", path, message)
 
 
 def _check_outputs(

@@ -58,6 +58,9 @@ found 'os.system', in node 'relu' (os.system) [target]
         program.own = True
         for message in note_problems(module.custom, module.metadata.get("custom"), limits):
             findings.add("exact", "graph_module.custom", message)
+    for index, spec in enumerate(module.signature.input_specs):
+        if spec.type == "constant_input" and spec.constant_input.exact_value is not None:
+            program.demand_beyond(f"graph_module.signature.input_specs[{index}].constant_input.exact_value")
     program.own |= any(
         bounds.min_float is not None or bounds.max_float is not None
         for bounds in tree.range_constraints.values()

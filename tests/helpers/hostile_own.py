@@ -7,7 +7,7 @@ from typing import Any
 
 from pt2wire.generated import types
 
-from .hostile import CODE, Tree, add, call, graph, tree
+from .hostile import CODE, TRAP, Tree, add, call, graph, signature, tree
 
 # -- tensors that subgraphs hold ----------------------------------------------------------------------------
 
@@ -57,5 +57,60 @@ _HELD: dict[str, tuple[str, Callable[[Tree], None], str]] = {
     "a held tensor as part of torch.fx": ("names", _holds(target="graph"), "attributes are new"),
     "a held tensor as a table of modules": ("names", _holds(target="_parameters"), "attributes are new"),
 }
-for _name, (_kind, _change, _proves) in _HELD.items():
+# -- members of enums as inputs -----------------------------------------------------------------------------
+
+
+def _input(fqn: str, name: str) -> Callable[[Tree], None]:
+    """Lets the text among the inputs be a member of an enum."""
+
+    def change(found: Tree) -> None:
+        found.beyond = ["a member of an enum"]
+        found.writer = types.Writer(name="evil", version="1", revision=1)
+        specs = signature(found).input_specs
+        index = next(index for index, spec in enumerate(specs) if spec.type == "constant_input")
+        constant = specs[index].constant_input
+        constant.value = types.ConstantValue.of_none(True)
+        constant.exact_value = types.Value.of_enum(types.EnumMember(fqn, name))
+        graph(found).inputs[index] = types.Argument.of_none(True)
+
+    return change
+
+
+_ENUMS: dict[str, tuple[str, Callable[[Tree], None], str]] = {
+    "an input of a module that is not there": (
+        "treespecs",
+        _input(f"{TRAP}:Color", "RED"),
+        "nothing is imported",
+    ),
+    "an input of a function": ("treespecs", _input("os:system", "RED"), "enums are enums"),
+    "an input of a class that is no enum": (
+        "treespecs",
+        _input("threading:Thread", "start"),
+        "enums are enums",
+    ),
+    "an input that no enum has": ("treespecs", _input("signal:Signals", "RED"), "members are members"),
+    "an input that is an attribute": (
+        "treespecs",
+        _input("signal:Signals", "__class__"),
+        "members are members",
+    ),
+    "an input as code": ("treespecs", _input(f"signal:Signals;{CODE}", "SIGINT"), "names are looked up"),
+    "an exact input that is a text": (
+        "texts",
+        lambda found: (
+            _input("signal:Signals", "SIGINT")(found),
+            _set_exact(found, types.Value.of_string(CODE)),
+        ),
+        "texts are checked",
+    ),
+}
+
+
+def _set_exact(found: Tree, value: types.Value) -> None:
+    for spec in signature(found).input_specs:
+        if spec.type == "constant_input":
+            spec.constant_input.exact_value = value
+
+
+for _name, (_kind, _change, _proves) in {**_HELD, **_ENUMS}.items():
     add(_kind, _name, _proves, tree(_change))

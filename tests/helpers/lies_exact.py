@@ -528,13 +528,44 @@ def held_tensors_in_one_place(tree: Tree) -> None:
     graph.constants.append(types.GraphConstant("other", "made", b"\1" * 8))
 
 
+CONSTANT = "graph_module.signature.input_specs[4].constant_input"
+
+
+def _enum_input(tree: Tree, exact: Value, *, is_none: bool = True) -> None:
+    """An input that is a member of an enum, in place of a text."""
+    _sign(tree)
+    tree.beyond = ["the input `mode`, a member of an enum"]
+    constant = tree.graph_module.signature.input_specs[4].constant_input
+    constant.exact_value = exact
+    if is_none:
+        constant.value = types.ConstantValue.of_none(True)
+        tree.graph_module.graph.inputs[4] = types.Argument.of_none(True)
+
+
 @lie(
     "exact",
-    "graph_module.signature.input_specs[4].constant_input.exact_value",
-    "expected no exact value of a constant input, which cannot be read yet, found one",
+    f"{CONSTANT}.exact_value",
+    "expected None where the exact value stands in for a constant, found as_string",
 )
-def constant_input_with_an_exact_value(tree: Tree) -> None:
-    _sign(tree)
-    specs = tree.graph_module.signature.input_specs
-    spec = next(spec for spec in specs if spec.type == "constant_input")
-    spec.constant_input.exact_value = ENUM
+def enum_input_beside_a_text(tree: Tree) -> None:
+    _enum_input(tree, ENUM, is_none=False)
+
+
+@lie("exact", f"{CONSTANT}.exact_value", "expected a member of an enum, MODULE:NAME, found as_int")
+def enum_input_that_is_a_number(tree: Tree) -> None:
+    _enum_input(tree, Value.of_int(1))
+
+
+@lie("exact", f"{CONSTANT}.exact_value", "expected a member of an enum, MODULE:NAME, found as_enum")
+def enum_input_whose_class_is_code(tree: Tree) -> None:
+    _enum_input(tree, Value.of_enum(types.EnumMember("signal:Signals.__init__()", "SIGINT")))
+
+
+@lie(
+    "exact",
+    f"{CONSTANT}.exact_value",
+    "expected a program that says what PyTorch cannot express of it, found none",
+)
+def enum_input_that_pytorch_lacks(tree: Tree) -> None:
+    _enum_input(tree, ENUM)
+    tree.beyond = None

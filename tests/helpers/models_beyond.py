@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections import defaultdict, namedtuple
 from typing import Any
 
@@ -105,6 +106,36 @@ def scan_that_makes_tensors_strict(self: nn.Module, xs: Tensor) -> Any:
         return carry * torch.tensor([1.0, 2.0], dtype=torch.bfloat16).float(), inner
 
     return scan(step, torch.ones(2), xs)
+
+
+class Plain(enum.Enum):
+    A = "a"
+    B = (1, 2)
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+    TWO = 2
+
+
+class Text(enum.StrEnum):
+    X = "x"
+
+
+@BEYOND.case(lambda: call(randn(3), Plain.B, options=[Plain.A, None]), unsaved="node mode in graph")
+def members_of_enums_as_inputs(self: nn.Module, x: Tensor, mode: Plain, options: list[Plain]) -> Tensor:
+    return x * 2 if mode is Plain.B and options[0] is Plain.A else x - 1
+
+
+@BEYOND.case(
+    lambda rows=3: call(randn(rows), {"number": Number.TWO, "text": Text.X}),
+    shapes={"x": {0: Dim("rows", min=3)}, "options": {"number": None, "text": None}},
+    sizes=({"rows": 6},),
+    refused=({"rows": 2},),
+    unsaved="_custom_obj",
+)
+def members_of_number_and_text_enums(self: nn.Module, x: Tensor, options: dict[str, Any]) -> Any:
+    return x * options["number"], {"text": options["text"]}
 
 
 @BEYOND.case(lambda: call(randn(4, 4)), unread="is missing val field")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from .model import Schema
 from .resolve import parse_schema
 
 RULES = (*incompatible.RULES, *bumps.RULES)
+
+
+#: Variables that tell git where its repository is, which is where the schema lies.
+_GIT_PLACES = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"}
 
 
 class SourceError(Exception):
@@ -58,14 +63,33 @@ def schema_before(against: str, schema_path: Path) -> Schema:
 def _from_git(revision: str, schema_path: Path) -> bytes:
     if revision.startswith("-") or not revision:
         raise SourceError(f"expected a file or a git revision to compare with, found {revision!r}")
-    # Git gets one argument that cannot be an option; `./` makes it look beside the folder that it runs in.
-    command = ["git", "-C", str(schema_path.parent), "show", f"{revision}:./{schema_path.name}"]
+    place = schema_path.resolve()  # git would show where a link leads, not what is there
     try:
-        done = subprocess.run(command, capture_output=True, check=False)
+        # One argument, which cannot be an option; `./` makes git look beside the folder that it runs in.
+        done = _git(place.parent, "show", f"{revision}:./{place.name}")
+        if done.returncode != 0:
+            shallow = _git(place.parent, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
+            raise SourceError(_refusal(revision, schema_path, done.stderr.decode(errors="replace"), shallow))
     except FileNotFoundError:
         raise SourceError(f"there is no file {revision}, and git is not installed") from None
-    if done.returncode != 0:
-        reason = done.stderr.decode(errors="replace").strip().replace("\n", " ")
-        message = f"{revision} is neither a file nor a git revision that has {schema_path}"
-        raise SourceError(f"{message} (git: {reason}). Name a schema file, a tag, a branch or a commit")
     return done.stdout
+
+
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs git in a folder. Hooks of git get variables that would lead it to another one."""
+    environment = {name: value for name, value in os.environ.items() if name not in _GIT_PLACES}
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, check=False, env=environment)
+
+
+def _refusal(revision: str, schema_path: Path, said: str, shallow: bool) -> str:
+    revision, reason = " ".join(revision.split()), " ".join(said.split())
+    message = f"{revision} is neither a file nor a git revision that has {schema_path}"
+    if shallow:
+        hint = "The clone is shallow, and may lack it: git fetch --unshallow --tags"
+    else:
+        hint = (
+            "Name a schema file, a tag, a branch or a commit; where the schema had another name, write"
+            f" that one to a file first: git show {revision}:OLD-NAME > before.yaml"
+        )
+    return f"{message} (git: {reason}). {hint}"

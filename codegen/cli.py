@@ -20,7 +20,7 @@ from .faults import Finding, Level, SchemaError
 from .history import as_of
 from .lint import RULES, lint
 from .model import Schema
-from .outputs import compare_files, render_all, write_files
+from .outputs import ForeignError, compare_files, render_all, write_files
 from .render import COMMAND
 from .resolve import load_schema
 from .rule_list import describe
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
         return int(exit_request.code or 0)
     try:
         code: int = arguments.run(arguments)
-    except (OSError, SourceError, TorchSchemaError) as error:
+    except (OSError, SourceError, ForeignError, TorchSchemaError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename is not None:
             text = f"{error.filename}: {error.strerror}"

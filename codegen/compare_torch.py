@@ -89,10 +89,19 @@ def _new_members(found: list[tuple[TypeDef, TorchMember]], torch: TorchSchema) -
     for name, definition in owners.items():
         body = "values" if definition.kind is Kind.ENUM else "fields"
         lines = [f"# At the end of `{body}` of {definition.kind.value} {name}, before fields of ours:"]
+        lines += _left_to_say(definition)
         for owner, member in found:
             if owner.name == name:
                 lines += _entry(member, torch)
         yield "\n".join(lines)
+
+
+def _left_to_say(definition: TypeDef) -> list[str]:
+    """What PyTorch's files do not have of an enum's values."""
+    keys = ("torch", "c10", "bits")
+    known = [key for key in keys if any(getattr(value, key) is not None for value in definition.values)]
+    shown = ", ".join(known)
+    return [f"# What stands for something in PyTorch gets {shown}, as others have them."] if known else []
 
 
 def _entry(member: TorchMember, since: TorchSchema | None) -> list[str]:

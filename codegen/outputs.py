@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import fcntl
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +19,8 @@ from .render import MARK
 TARGETS = (data.outputs, thrift.outputs, python.outputs, cpp.outputs)
 #: What Python leaves beside modules that it has imported, perhaps while it writes it.
 _COMPILED = re.compile(r"__pycache__/[^/]+\.pyc(\.\d+)?")
+#: Behind the name of a file while it is written.
+_UNFINISHED = ".unfinished"
 _MAX_DIFF_LINES = 40
 
 
@@ -47,22 +52,77 @@ def render_all(schema: Schema, source: bytes) -> dict[str, bytes]:
 def write_files(files: dict[str, bytes], out: Path) -> list[str]:
     """Makes a folder hold the files; returns the paths that changed.
 
-    Files that are already equal keep their times. Files that an earlier run generated and this one does not
-    are removed; others are left alone.
+    Files that are already equal keep their times; others change as a whole or not at all, whenever a run is
+    killed. Files that an earlier run generated beside them and this one does not are removed; others are left
+    alone. Runs at once wait for each other.
+
+    Raises:
+        ForeignError: A file of the same name is there that no run has generated; nothing was written.
+        OSError: The folder cannot be written.
     """
-    changed = []
-    for path, content in files.items():
-        target = out / path
-        if target.is_file() and target.read_bytes() == content:
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        changed.append(path)
-    for path in _orphans(files, out):
-        if MARK.encode() in (out / path).read_bytes()[:200]:
+    with _alone(out):
+        stale = [path for path, content in files.items() if not _holds(out / path, content)]
+        foreign = [path for path in stale if not _replaceable(out / path, out)]
+        if foreign:
+            raise ForeignError(out / foreign[0])
+        for path in stale:
+            _replace(out / path, files[path])
+        ours = {Path(path).parent for path in files}
+        gone = [path for path in _orphans(files, out) if Path(path).parent in ours and _generated(out / path)]
+        for path in gone:
             (out / path).unlink()
-            changed.append(path)
-    return changed
+    return stale + gone
+
+
+class ForeignError(Exception):
+    """A file is in the way that was not generated: someone's own work, perhaps."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} is in the way, and was not generated. Move it elsewhere, or name a folder for generated"
+            " code alone with --out"
+        )
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Makes a folder, and holds it while files in it are written."""
+    out.mkdir(parents=True, exist_ok=True)
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks: whoever runs two at once there sees to it
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
+
+
+def _generated(path: Path) -> bool:
+    """Whether a run wrote it: as a whole, or up to where it was killed."""
+    return path.name.endswith(_UNFINISHED) or MARK.encode() in path.read_bytes()[:200]
+
+
+def _replaceable(path: Path, out: Path) -> bool:
+    """Whether nothing is lost with a file. The copy of the schema and its JSON bear no mark of their own."""
+    if not path.is_file() or not path.read_bytes().strip():
+        return True
+    marked = out / "schema.thrift" if path.suffix in (".yaml", ".json") else path
+    return marked.is_file() and _generated(marked)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(path.name + _UNFINISHED)
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
 
 
 def compare_files(files: dict[str, bytes], out: Path) -> list[Difference]:

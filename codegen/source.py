@@ -30,6 +30,10 @@ def shortened(text: str) -> str:
     return line if len(line) <= 60 else line[:57] + "..."
 
 
+def _with_article(word: str) -> str:
+    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
+
+
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """A scalar: its text as written, what YAML takes it for, and whether it stands in quotes."""
@@ -40,7 +44,8 @@ class Scalar:
     quoted: bool
 
     def __str__(self) -> str:
-        return f"`{shortened(self.text)}`, {'an' if self.kind == 'integer' else 'a'} {self.kind}"
+        given = self.text or self.quoted
+        return f"`{shortened(self.text)}`, {_with_article(self.kind)}" if given else "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +127,19 @@ def read_source(data: bytes, file: str, faults: FaultList) -> Element | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
-        faults.add("yaml-syntax", place, error.problem or "not well-formed YAML")
+        faults.add("yaml-syntax", place, _problem(error))
     except RecursionError:
         faults.add("yaml-syntax", Position(file, 1, 1), "nested too deeply")
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         # PyYAML lets a malformed escape such as "\UFFFFFFFF" escape as it is, without a place.
         faults.add("yaml-syntax", Position(file, 1, 1), f"not well-formed YAML: {error}")
     return None
+
+
+def _problem(error: yaml.MarkedYAMLError) -> str:
+    """What PyYAML says: a sentence that begins with `but` goes on from its context."""
+    problem: str = error.problem or "not well-formed YAML"
+    return f"{error.context}, {problem}" if error.context and problem.startswith("but ") else problem
 
 
 def _place(file: str, before: str) -> Position:
@@ -165,13 +176,13 @@ class _Converter:
                 continue
             key = self._text(key_node)
             if key_node.tag != "tag:yaml.org,2002:str":
-                kind = _KINDS.get(key_node.tag, "special word")
-                message = f"expected a string as key, found `{key}`, which YAML reads as a {kind}"
+                kind = _with_article(_KINDS.get(key_node.tag, "special word"))
+                message = f"expected a string as key, found `{shortened(key)}`, which YAML reads as {kind}"
                 self._faults.add("wrong-node", position, message, "Put it in quotes")
             value = self.element(value_node)
             if key in entries:
                 first = entries[key].position
-                message = f"the key `{key}` was already given in line {first.line}"
+                message = f"the key `{shortened(key)}` was already given in line {first.line}"
                 self._faults.add("duplicate-key", position, message, "Remove or rename one of them")
                 continue
             entries[key] = Entry(position, value)

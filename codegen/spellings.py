@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from .model import Kind, ListType, MapType, NamedType, Primitive, PrimitiveType, TypeRef
+from .source import shortened
 
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[<>,]|\S)")
 _PRIMITIVES = {primitive.value: PrimitiveType(primitive) for primitive in Primitive}
@@ -88,12 +89,14 @@ class _Parser:
     def expect_end(self) -> None:
         if self._tokens:
             token, offset = self._tokens[0]
-            raise SpellingError("bad-type", offset, f"expected the end of the type, found `{token}`")
+            raise SpellingError(
+                "bad-type", offset, f"expected the end of the type, found `{shortened(token)}`"
+            )
 
     def _expect(self, token: str, hint: str | None = None) -> None:
         found, offset = self.take()
         if found != token:
-            what = f"`{found}`" if found else "the end of the type"
+            what = f"`{shortened(found)}`" if found else "the end of the type"
             raise SpellingError("bad-type", offset, f"expected `{token}`, found {what}", hint)
 
 
@@ -104,6 +107,6 @@ def _unknown(name: str, offset: int) -> SpellingError:
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         primitives = ", ".join(_PRIMITIVES)
         hint = f"Define it under `types`, or use {primitives}, list<T>, map<string, T>"
-        return SpellingError("undefined-type", offset, f"the type `{name}` is not defined", hint)
+        return SpellingError("undefined-type", offset, f"the type `{shortened(name)}` is not defined", hint)
     what = f"`{name}`" if name else "the end of the type"
     return SpellingError("bad-type", offset, f"expected a type, found {what}")

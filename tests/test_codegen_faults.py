@@ -48,11 +48,16 @@ def in_head(old: str, new: str) -> str:
 
 # name of the case -> (the schema with a mark where the fault is, the rule, a part of the message)
 FAULTS: dict[str, tuple[str, str, str]] = {
+    "an escape for no character": (MARK + 'name: "\\UFFFFFFFF"\n', "yaml-syntax", "not well-formed YAML"),
     "an empty file": (MARK, "yaml-syntax", "empty file"),
     "a list": (f"{MARK}- 1\n", "wrong-node", "expected the schema to be a mapping, found a list"),
     "a tab as indentation": (f"name: a\nx:\n{MARK}\ty: 1\n", "yaml-syntax", "found character '\\t'"),
     "an open bracket": (f"name: [a, b\nversion{MARK}: 1\n", "yaml-syntax", "expected ',' or ']'"),
-    "two documents": (f"name: a\n{MARK}---\nname: b\n", "yaml-syntax", "but found another document"),
+    "two documents": (
+        f"name: a\n{MARK}---\nname: b\n",
+        "yaml-syntax",
+        "a single document in the stream, but",
+    ),
     "an anchor": (f"name: {MARK}&a sample\n", "yaml-syntax", "anchors and aliases"),
     "an alias": (f"name: {MARK}*a\n", "yaml-syntax", "anchors and aliases"),
     "a tag": (
@@ -73,6 +78,16 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "`revison` in the schema",
     ),
     "a missing key": (MARK + in_head("revision: 1\n", ""), "missing-key", "the schema has no `revision`"),
+    "nothing": (
+        in_head("name: sample", f"name:{MARK}"),
+        "wrong-node",
+        "expected `name` to be a string, found nothing. Put",
+    ),
+    "a type that is a long word": (
+        field(f"y: {{id: 20, type: {MARK}{'Lens' * 99}, doc: Y.}}"),
+        "undefined-type",
+        "the type `LensLensLensLensLensLensLensLensLensLensLensLensLensLensL...` is not",
+    ),
     "a duplicate key": (
         in_head("name: sample", f"name: sample\n{MARK}name: other"),
         "duplicate-key",

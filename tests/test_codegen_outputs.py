@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,22 +16,41 @@ from hypothesis import strategies as st
 from pt2wire.codegen.cli import main
 from pt2wire.codegen.outputs import compare_files, render_all
 from pt2wire.codegen.render import MARK
-from pt2wire.codegen.resolve import load_schema
+from pt2wire.codegen.resolve import load_schema, parse_schema
 
-from .helpers.schemas import ROOT, SCHEMA
+from .helpers.schemas import ROOT, SCHEMA, indented
 
 GENERATED = ROOT / "generated"
 
 
+#: What is written and compared does not depend on how much there is of it.
+SMALL = indented("""\
+Complex:
+  kind: struct
+  since: "8.2"
+  doc: A number.
+  fields:
+    real: {id: 10, type: double, doc: Real part.}
+    imaginary: {id: 20, type: double, doc: Imaginary part.}
+""").encode()
+
+
+@pytest.fixture(scope="module")
+def committed() -> dict[str, bytes]:
+    """What is generated from our schema."""
+    return render_all(load_schema(SCHEMA), SCHEMA.read_bytes())
+
+
 @pytest.fixture(scope="module")
 def files() -> dict[str, bytes]:
-    return render_all(load_schema(SCHEMA), SCHEMA.read_bytes())
+    """What is generated from the small one."""
+    return render_all(parse_schema(SMALL, "schema.yaml"), SMALL)
 
 
 @pytest.fixture
 def tree(tmp_path: Path, files: dict[str, bytes]) -> Path:
-    """A source tree with only a schema and what is generated from it."""
-    (tmp_path / "schema.yaml").write_bytes(SCHEMA.read_bytes())
+    """A source tree with only the small schema and what is generated from it."""
+    (tmp_path / "schema.yaml").write_bytes(SMALL)
     for path, content in files.items():
         (tmp_path / "generated" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "generated" / path).write_bytes(content)
@@ -44,7 +65,7 @@ def test_what_is_committed_is_what_generate_writes() -> None:
     assert run("check", ROOT) == 0
 
 
-def test_all_bindings_are_there(files: dict[str, bytes]) -> None:
+def test_all_bindings_are_there(committed: dict[str, bytes]) -> None:
     expected = {
         "schema.yaml",
         "schema.json",
@@ -53,16 +74,16 @@ def test_all_bindings_are_there(files: dict[str, bytes]) -> None:
         "__init__.py",
         "include/pt2wire/schema.h",
     }
-    assert expected <= set(files)
+    assert expected <= set(committed)
 
 
-def test_the_copy_of_the_schema_is_equal_byte_for_byte(files: dict[str, bytes]) -> None:
-    assert files["schema.yaml"] == SCHEMA.read_bytes()
+def test_the_copy_of_the_schema_is_equal_byte_for_byte(committed: dict[str, bytes]) -> None:
+    assert committed["schema.yaml"] == SCHEMA.read_bytes()
 
 
-def test_every_file_says_that_it_is_generated(files: dict[str, bytes]) -> None:
+def test_every_file_says_that_it_is_generated(committed: dict[str, bytes]) -> None:
     schema = load_schema(SCHEMA)
-    for path, content in files.items():
+    for path, content in committed.items():
         if path in ("schema.yaml", "schema.json"):
             continue
         head = content.decode().splitlines()[:6]
@@ -78,14 +99,14 @@ def test_every_file_says_that_it_is_generated(files: dict[str, bytes]) -> None:
         assert str(ROOT) not in content.decode(), path
 
 
-def test_output_does_not_depend_on_process_or_place(tmp_path: Path, files: dict[str, bytes]) -> None:
+def test_output_does_not_depend_on_process_or_place(tmp_path: Path, committed: dict[str, bytes]) -> None:
     shutil.copy(SCHEMA, tmp_path / "schema.yaml")
     for seed in ("1", "2"):
         out = tmp_path / seed
         command = [sys.executable, "-m", "pt2wire.codegen", "generate", "--out", str(out)]
         environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C", "PYTHONUTF8": "0"}
         subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
-        assert compare_files(files, out) == []
+        assert compare_files(committed, out) == []
 
 
 def test_layout_and_comments_of_the_yaml_do_not_change_the_digest(tmp_path: Path) -> None:
@@ -110,7 +131,7 @@ def test_the_compiler_runs_without_torch_and_without_the_generated_code(tree: Pa
 def test_generate_then_check_is_fine_and_generate_again_changes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, bytes]
 ) -> None:
-    shutil.copy(SCHEMA, tmp_path / "schema.yaml")
+    (tmp_path / "schema.yaml").write_bytes(SMALL)
     assert run("generate", tmp_path) == 0
     assert f"(files changed: {len(files)})" in capsys.readouterr().out
     times = {path: (tmp_path / "generated" / path).stat().st_mtime_ns for path in files}
@@ -166,9 +187,12 @@ def test_check_finds_a_missing_file(
 ) -> None:
     for path in files:
         (tree / "generated" / path).unlink()
-        assert run("check", tree) == 1
-        assert f"{path}: missing: generate writes it" in capsys.readouterr().out
+        (difference,) = compare_files(files, tree / "generated")
+        assert (difference.path, difference.state) == (path, "missing")
         (tree / "generated" / path).write_bytes(files[path])
+    (tree / "generated/types.py").unlink()
+    assert run("check", tree) == 1
+    assert "types.py: missing: generate writes it" in capsys.readouterr().out
 
 
 def test_check_finds_a_missing_folder(tmp_path: Path, files: dict[str, bytes]) -> None:
@@ -194,16 +218,74 @@ def test_an_orphan_is_found_and_removed_only_if_it_was_generated(tree: Path, fil
     assert run("check", tree) == 1
 
 
+@pytest.mark.parametrize("path", ["types.py", "schema.thrift", "schema.yaml", "include/pt2wire/schema.h"])
+def test_somebodys_own_file_is_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    """Code of the same name, or another schema, in a folder that nothing was ever generated into."""
+    mine = tmp_path / "out" / path
+    mine.parent.mkdir(parents=True)
+    mine.write_text("# Mine.\n")
+    (tmp_path / "schema.yaml").write_bytes(SMALL)
+    arguments = ["generate", "--schema", str(tmp_path / "schema.yaml"), "--out", str(tmp_path / "out")]
+    assert main(arguments) == 2
+    assert f"{mine} is in the way, and was not generated. Move it elsewhere" in capsys.readouterr().err
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == [mine]
+    mine.write_text("\n")  # an empty module, made to be filled
+    assert main(arguments) == 0
+
+
+def test_what_others_generated_further_down_is_left_alone(tree: Path, files: dict[str, bytes]) -> None:
+    """The folder of all may be the one that the schema lies in; another package may lie there as well."""
+    arguments = ["--schema", str(tree / "schema.yaml"), "--out", str(tree)]
+    assert main(["generate", *arguments]) == 0
+    assert all((tree / "generated" / path).read_bytes() == content for path, content in files.items())
+
+
+def test_a_run_that_is_killed_leaves_whole_files(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tree / "generated/types.py"
+    target.write_text(f"# {MARK}: an older one.\n")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "replace", killed)
+        run("generate", tree)
+    assert target.read_text() == f"# {MARK}: an older one.\n"
+    assert [path for path in target.parent.rglob("*") if path.suffix == ".unfinished"] == []
+    # Where nothing could be done any more, the next run finds and removes what is left.
+    left = target.with_name("schema.yaml.unfinished")
+    left.write_bytes(b"")
+    assert run("generate", tree) == 0
+    assert run("check", tree) == 0
+    assert not left.exists()
+
+
+def test_runs_at_once_wait_for_each_other(tree: Path) -> None:
+    (tree / "generated/types.py").unlink()
+    folder = os.open(tree / "generated", os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    other = threading.Thread(target=run, args=("generate", tree))
+    other.start()
+    other.join(0.5)
+    assert other.is_alive() and not (tree / "generated/types.py").exists()
+    os.close(folder)
+    other.join()
+    assert run("check", tree) == 0
+
+
 @pytest.mark.parametrize(
     "path",
     ["__pycache__/stray.py", "__pycache__/notes.txt", "__pycache__/more/types.pyc", "include/empty.py"],
 )
-def test_files_among_compiled_modules_that_do_not_belong_there_are_found(tree: Path, path: str) -> None:
+def test_files_among_compiled_modules_that_do_not_belong_there_are_found(
+    tree: Path, files: dict[str, bytes], path: str
+) -> None:
     compiled = tree / "generated/__pycache__/types.cpython-311.pyc"
     compiled.parent.mkdir()
     for place in (compiled, compiled.with_suffix(".pyc.140234")):
         place.write_bytes(b"")
-    files = render_all(load_schema(tree / "schema.yaml"), (tree / "schema.yaml").read_bytes())
     assert compare_files(files, tree / "generated") == []
     stray = tree / "generated" / path
     stray.parent.mkdir(exist_ok=True)
@@ -241,7 +323,7 @@ def test_check_prints_annotations_for_github(tree: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out.startswith(f"::error file={tree / 'generated/types.py'}::missing: ")
 
 
-def test_an_edit_of_the_schema_is_found_in_every_binding(tree: Path, files: dict[str, bytes]) -> None:
+def test_an_edit_of_the_schema_is_found_in_every_binding(tree: Path) -> None:
     path = tree / "schema.yaml"
     path.write_text(path.read_text().replace("doc: Real part.", "doc: The real part."))
     changed = render_all(load_schema(path), path.read_bytes())

@@ -207,6 +207,33 @@ def test_the_command_works_from_within_the_folder(
     assert out.startswith("schema.yaml:2:1: `version` is 8.20 as before")
 
 
+def test_git_looks_where_the_schema_is_whatever_a_hook_or_a_link_says(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / "another"], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "another/.git"))
+    (tmp_path / "link.yaml").symlink_to(repository / "schema.yaml")
+    for path in (repository / "schema.yaml", tmp_path / "link.yaml"):
+        code, out, err = run(capsys, "--schema", str(path), "--against", "v1")
+        assert (code, err) == (1, "")
+        assert "field `Thing.flag` (id 40) was removed" in out
+
+
+def test_a_renamed_schema_and_a_shallow_clone_are_explained(
+    repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone = tmp_path / "shallow"
+    command = ["git", "clone", "-q", "--depth", "1", "--no-tags", repository.as_uri(), clone]
+    subprocess.run(command, check=True)
+    code, _, err = run(capsys, "--schema", str(clone / "schema.yaml"), "--against", "v1")
+    assert code == 2
+    assert err.endswith("The clone is shallow, and may lack it: git fetch --unshallow --tags\n")
+    (repository / "schema.yaml").rename(repository / "renamed.yaml")
+    code, _, err = run(capsys, "--schema", str(repository / "renamed.yaml"), "--against", "v1")
+    assert code == 2
+    assert err.endswith("write that one to a file first: git show v1:OLD-NAME > before.yaml\n")
+
+
 def test_the_command_compares_with_a_file_and_annotates(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,7 +15,7 @@ from pt2wire.codegen.compare_torch import compare_torch
 from pt2wire.codegen.torch_schema import TorchSchemaError, find_torch, read_torch
 
 from .helpers.artifacts import add_field, add_member, add_value
-from .helpers.schema_edits import Edit, next_minor
+from .helpers.schema_edits import Edit, free_id, next_minor
 from .helpers.schemas import ROOT, SCHEMA
 
 FILES = ("version.py", "_export/serde/schema.yaml", "_export/serde/export_schema.thrift")
@@ -23,6 +23,9 @@ VERSION = importlib.metadata.version("torch")
 RELEASE = VERSION.partition("+")[0]
 NOW = Edit().schema.version
 NEXT = next_minor(Edit().schema)
+#: What is free for an addition.
+FIELD, MEMBER = free_id(Edit().schema, "Node"), free_id(Edit().schema, "Argument")
+VALUE = max(value.value for value in Edit().schema.types["ScalarType"].values) + 1
 
 
 @pytest.fixture
@@ -46,21 +49,27 @@ def doctor(torch: Path, name: str, *changes: tuple[str, str]) -> None:
     path.write_text(text)
 
 
+def extend(torch: Path, owner: str, idl: str, plain: str) -> None:
+    """Adds a line at the end of a type in the IDL, and lines in the YAML beside it."""
+    for name, end, added in (
+        ("export_schema.thrift", rf"^\w+ {owner} \{{\n(  .*\n)+", f"  {idl}\n"),
+        ("schema.yaml", rf"^{owner}:\n(  .*\n)+", "".join(f"    {line}\n" for line in plain.splitlines())),
+    ):
+        path = next(torch / file for file in FILES if file.endswith(name))
+        (found,) = re.finditer(end, path.read_text(), re.M)
+        doctor(torch, name, (found[0], found[0] + added))
+
+
 def grow(torch: Path) -> None:
     """PyTorch's next minor version: a field, a member, a value, a type, with a default each kind has."""
+    extend(torch, "ScalarType", f"REMARK = {VALUE},", f"REMARK: {VALUE}")
+    extend(torch, "Argument", f"{MEMBER}: list<SymInt> as_remarks;", "as_remarks:\n  type: List[SymInt]")
+    remark = "remark:\n  type: Optional[Remark]\n  default: None"
+    extend(torch, "Node", f"{FIELD}: optional Remark remark;", remark)
+    extend(torch, "Node", f"{FIELD + 10}: bool hot;", "hot:\n  type: bool\n  default: 'False'")
     doctor(
         torch,
         "export_schema.thrift",
-        (
-            "  60: optional string name;\n",
-            "  60: optional string name;\n  70: optional Remark remark;\n  80: bool hot;\n",
-        ),
-        ("  300: list<list<double>> as_float_lists;\n",) * 2,
-        (
-            "300: list<list<double>> as_float_lists;",
-            "300: list<list<double>> as_float_lists;\n  310: list<SymInt> as_sizes;",
-        ),
-        ("  UINT64 = 35,\n", "  UINT64 = 35,\n  INT4 = 36,\n"),
         (
             "struct Node {",
             "struct Remark {\n  10: string text;\n  20: map<string, i64> at;\n}\n\nstruct Node {",
@@ -71,20 +80,9 @@ def grow(torch: Path) -> None:
         "schema.yaml",
         (f"- {NOW.minor}\nTREESPEC", f"- {NEXT.minor}\nTREESPEC"),
         (
-            "    name:\n      type: Optional[str]\n      default: None\n",
-            "    name:\n      type: Optional[str]\n      default: None\n"
-            "    remark:\n      type: Optional[Remark]\n      default: None\n"
-            "    hot:\n      type: bool\n      default: 'False'\n",
-        ),
-        (
             "OptionalTensorArgument:\n",
             "Remark:\n  kind: struct\n  fields:\n    text:\n      type: str\n      default: <none>\n"
             "    at:\n      type: Dict[str, int]\n      default: '{}'\nOptionalTensorArgument:\n",
-        ),
-        ("    UINT64: 35\n", "    UINT64: 35\n    INT4: 36\n"),
-        (
-            "    as_float_lists:\n      type: List[List[float]]\n",
-            "    as_float_lists:\n      type: List[List[float]]\n    as_sizes:\n      type: List[SymInt]\n",
         ),
     )
     doctor(torch, "version.py", (f"'{VERSION}'", "'2.99.0+cpu'"))
@@ -112,7 +110,7 @@ version: "{NEXT}"
 # At the end of `log`:
   - version: "{NEXT}"
     torch: "2.99.0"
-    note: Adds Remark, ScalarType.INT4, Argument.as_sizes, Node.remark, Node.hot.
+    note: Adds Remark, ScalarType.REMARK, Argument.as_remarks, Node.remark, Node.hot.
 
 # Under `types`:
   Remark:
@@ -132,27 +130,28 @@ version: "{NEXT}"
         doc: TODO.
 
 # At the end of `values` of enum ScalarType, before fields of ours:
-      INT4:
-        value: 36
+# What stands for something in PyTorch gets torch, c10, bits, as others have them.
+      REMARK:
+        value: {VALUE}
         since: "{NEXT}"
         doc: TODO.
 
 # At the end of `fields` of union Argument, before fields of ours:
-      as_sizes:
-        id: 310
+      as_remarks:
+        id: {MEMBER}
         type: list<SymInt>
         since: "{NEXT}"
         doc: TODO.
 
 # At the end of `fields` of struct Node, before fields of ours:
       remark:
-        id: 70
+        id: {FIELD}
         type: optional Remark
         since: "{NEXT}"
         default: null
         doc: TODO.
       hot:
-        id: 80
+        id: {FIELD + 10}
         type: bool
         since: "{NEXT}"
         default: false
@@ -281,7 +280,7 @@ def test_a_schema_ahead_of_the_installed_torch_is_fine(
         (
             "export_schema.thrift",
             ("struct Device {", "struct Device extends X {"),
-            "export_schema.thrift:61: expected a type",
+            ": expected a type, a field or a value, found `struct Device extends X {`",
         ),
         (
             "export_schema.thrift",

@@ -6,6 +6,31 @@ import sys
 from typing import Any
 
 
+def known_class(path: str, known: tuple[type, ...]) -> type | None:
+    """The class that a caller has handed in, or None.
+
+    Args:
+        path: `MODULE:QUALIFIED_NAME`.
+        known: The classes handed in.
+
+    Example:
+        >>> known_class("builtins:int", (int, str))
+        <class 'int'>
+    """
+    return next((kind for kind in known if f"{kind.__module__}:{kind.__qualname__}" == path), None)
+
+
+def handing_in(path: str) -> str:
+    """The hint for whoever meets a class that was not handed in.
+
+    Example:
+        >>> handing_in("vendor.tensors:Quantized")
+        'Pass types=[Quantized] with the class of vendor.tensors if you trust it to be made from a file'
+    """
+    module, _, name = path.partition(":")
+    return f"Pass types=[{name[:80]}] with the class of {module[:80]} if you trust it to be made from a file"
+
+
 def find_class(module: str, qualified_name: str, known: tuple[type, ...] = ()) -> type | None:
     """The class of a name, or None where it is neither handed in nor imported.
 

@@ -20,6 +20,7 @@ from .exact import export_exact, export_notes, export_own_notes
 from .faults import located
 from .nodes import export_node
 from .order import export_order
+from .subclasses import add_subclasses
 from .tables import TypeTable
 from .values import Values, export_value
 
@@ -49,6 +50,7 @@ def export_graph(module: GraphModule, values: Values) -> types.Graph:
             _NODES.get(node.op, _refuse)(node, graph, values)
         except SerializeError as error:
             raise located(error, node.name) from error.__cause__
+    add_subclasses(values)
     graph.order = export_order(module.graph, values)
     return graph
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.fake_tensor import FakeTensor, is_fake
 
 from ..archive.extents import check_payload
 from ..archive.records import CONSTANTS, TENSOR_PREFIX, WEIGHT_PREFIX, WEIGHTS
@@ -22,6 +22,8 @@ from ..generated.types import PayloadConfig, PayloadMeta
 from ..layouts import PARTS
 from ..lazy_bits import apply_bits, is_pending
 from ..sparse import parts_of
+from .exact import class_path
+from .example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
 from .symbols import Symbols
 from .values import export_tensor_meta
 
@@ -48,11 +50,23 @@ class PayloadRecords:
         key = (folder, _storage_key(tensor), tensor.dtype)
         path_name = self._path_names.get(key)
         if path_name is None:
-            number = self._counts.get(folder, 0)
-            self._counts[folder] = number + 1
-            path_name = self._path_names[key] = f"{prefix}{number}"
+            path_name = self._path_names[key] = self._new_name(folder, prefix)
             self.contents[folder + path_name] = _contents(tensor)
         return path_name
+
+    def add_pickled(self, tensor: torch.Tensor, folder: str, prefix: str) -> str:
+        """The name of the payload in `folder` that is the pickle of a tensor of a subclass."""
+        key = (folder, id(tensor))  # which the record keeps alive
+        path_name = self._path_names.get(key)
+        if path_name is None:
+            path_name = self._path_names[key] = self._new_name(folder, prefix)
+            self.contents[folder + path_name] = lambda: memoryview(pickled(tensor, DEFAULT_PICKLE_PROTOCOL))
+        return path_name
+
+    def _new_name(self, folder: str, prefix: str) -> str:
+        number = self._counts.get(folder, 0)
+        self._counts[folder] = number + 1
+        return f"{prefix}{number}"
 
 
 def _contents(tensor: torch.Tensor) -> Callable[[], memoryview]:
@@ -95,7 +109,7 @@ def _export(
     config: dict[str, PayloadMeta] = {}
     owners: dict[Hashable, tuple[str, str | None]] = {}  # storage -> first tensor in it, and its payload here
     for fqn, weight in weights:
-        if weight.layout is torch.strided:
+        if weight.layout is torch.strided and not _is_subclass(weight):
             owners.setdefault(_storage_key(weight), (fqn, None))
     symbols = Symbols()
 
@@ -103,6 +117,15 @@ def _export(
         _check_supported(fqn, tensor)
         try:
             tensor_meta = export_tensor_meta(tensor, symbols)
+            if type(tensor) not in _CLASSES:
+                tensor_meta.subclass = class_path(type(tensor))
+            if _is_subclass(tensor):
+                return PayloadMeta(
+                    path_name=records.add_pickled(tensor, folder, prefix),
+                    is_param=isinstance(tensor, torch.nn.Parameter),
+                    use_pickle=True,
+                    tensor_meta=tensor_meta,
+                )
             if tensor_meta.layout in PARTS:
                 inner = {name: export(f"{fqn}.{name}", part) for name, part in parts_of(tensor).items()}
                 path_name, alias_of = inner[PARTS[tensor_meta.layout][-1]].path_name, None
@@ -155,6 +178,17 @@ def storage_bytes(storage: torch.UntypedStorage) -> memoryview:
     return memoryview(array).cast("B")
 
 
+_CLASSES = frozenset((torch.Tensor, torch.nn.Parameter, FakeTensor))
+
+
+def _is_subclass(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is more than a storage and what the format says of it, so that only a pickle holds it.
+
+    That is not so for a class of parameters, which holds plain tensors.
+    """
+    return type(tensor.data) not in _CLASSES
+
+
 def _check_supported(fqn: str, tensor: object) -> None:
     for refused, what, hint in _REFUSALS:
         if refused(tensor):
@@ -169,9 +203,9 @@ _REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
         "Custom and opaque objects are not supported yet",
     ),
     (
-        lambda tensor: type(tensor.data) not in (torch.Tensor, FakeTensor),
-        "a tensor subclass",
-        "Replace it by a plain tensor before exporting",
+        lambda tensor: _is_subclass(tensor) and is_fake(tensor),
+        "a fake tensor of a subclass",
+        "Export the program with real weights",
     ),
     (
         lambda tensor: tensor.is_quantized,

@@ -50,12 +50,10 @@ class Devices:
             self._found[device] = device if wanted is None else _indexed(_parsed(wanted))
         return self._found[device]
 
-    def storage(self, storage: Any, location: str) -> Any:
-        """The same for a storage that `torch.load` has read to memory: an argument for `map_location`."""
-        device = self(torch.device(location))
-        if device.type == "meta":
-            return torch.UntypedStorage(storage.nbytes(), device="meta")  # type: ignore[no-untyped-call]
-        return storage if device.type == "cpu" else storage.to(device=device)
+    @property
+    def locations(self) -> dict[Any, Any]:
+        """The same as a `map_location` of `torch.load`."""
+        return _Locations(self)
 
     def move_program(self, tree: types.ExportedProgram) -> None:
         """Exchange the devices in a tree: those of values, and those that nodes are called with."""
@@ -116,6 +114,16 @@ class Devices:
         found = self._moved(types.Device(type=argument.as_string))
         if found.type not in _NO_AUTOCAST:
             argument.as_string = found.type
+
+
+class _Locations(dict[Any, Any]):
+    """A mapping that has every device: for tensors of subclasses, `torch.load` takes no function."""
+
+    def __init__(self, devices: Devices) -> None:
+        self._devices = devices
+
+    def get(self, location: Any, default: Any = None) -> str:
+        return str(self._devices(torch.device(location)))
 
 
 # Operators that are given the type of a device as text, and the argument that it is.

@@ -62,12 +62,12 @@ def import_example_inputs(
     spec = _in_spec(tree, permissions)
     reasons = []
     if flat:
-        leaves = _opened(flat, devices, False)
+        leaves = _opened(flat, devices, NO_PERMISSIONS)
         if isinstance(leaves, list) and len(leaves) == spec.num_leaves:
             return _unflatten(_as_described(leaves, tree, permissions), spec, path)
         reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
-        inputs = _opened(sample, devices, permissions.allow_pickle)
+        inputs = _opened(sample, devices, permissions)
         if _has_structure(inputs, spec):
             return inputs  # type: ignore[no-any-return]
         reasons.append(_why_not(inputs))
@@ -130,10 +130,11 @@ def _in_spec(tree: ExportedProgram, permissions: Permissions) -> pytree.TreeSpec
         return import_treespec(signature.in_spec, fields, permissions, signature.exact_in_spec)
 
 
-def _opened(data: bytes | memoryview, devices: Devices | None, allow_pickle: bool) -> Any:
+def _opened(data: bytes | memoryview, devices: Devices | None, permissions: Permissions) -> Any:
     """What a pickle holds, or the error that says why it was not opened."""
+    allow_pickle, known = permissions.allow_pickle, permissions.types
     try:
-        return open_pickle(data, "", devices, allow_pickle=allow_pickle)
+        return open_pickle(data, "", devices, allow_pickle=allow_pickle, known=known)
     except DeserializeError as error:
         return error
 

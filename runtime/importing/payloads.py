@@ -10,12 +10,14 @@ import torch
 
 from ..archive.extents import Extent, check_payload, tensor_extent
 from ..archive.payloads import Payload, alias_problem, same_bytes
+from ..classes import handing_in, known_class
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta, TensorMeta
 from ..layouts import element_type
 from ..lazy_bits import apply_bits, set_bits
 from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
+from ..warning import warn_user
 from .pickles import open_pickle
 from .values import import_device, import_dtype, import_layout
 
@@ -146,7 +148,10 @@ class _Maker:
     def make(self, payload: Payload, where: str) -> torch.Tensor:
         meta = payload.meta
         if meta.use_pickle:
-            return _unpickled(payload.data, where, self.permissions)
+            pickle = ("pickle", id(payload.data), meta.is_param)
+            if pickle not in self._made:
+                self._made[pickle] = _unpickled(payload, where, self.permissions)
+            return self._made[pickle]
         if meta.tensor_meta is None:
             raise DeserializeError("expected metadata of a tensor, found none", path=where)
         if payload.inner:
@@ -163,9 +168,11 @@ class _Maker:
         else:
             check_payload(meta, len(data), where, self.permissions.limits)
         bits = (meta.tensor_meta.conj, meta.tensor_meta.neg)
-        identity = (id(data), device, element_type(meta.tensor_meta), extent, meta.is_param, bits)
+        subclass = meta.tensor_meta.subclass
+        identity = (id(data), device, element_type(meta.tensor_meta), extent, meta.is_param, bits, subclass)
         if identity not in self._made:
-            self._made[identity] = _tensor(self.storages, data, device, extent, meta, where)
+            tensor = _tensor(self.storages, data, device, extent, meta, where)
+            self._made[identity] = _as_subclass(tensor, meta.tensor_meta, where, self.permissions)
         return self._made[identity]
 
     def _sparse(self, payload: Payload, meta: TensorMeta, where: str) -> torch.Tensor:
@@ -181,16 +188,61 @@ class _Maker:
         return self._made[identity]
 
 
-def _unpickled(data: memoryview, where: str, permissions: Permissions) -> torch.Tensor:
+def _unpickled(payload: Payload, where: str, permissions: Permissions) -> torch.Tensor:
     """A tensor of a class of its own, which PyTorch stores as a pickle that knows how to make it."""
-    if not permissions.allow_pickle:
+    meta = payload.meta
+    if not (permissions.allow_pickle or permissions.types):
         raise UnsafeArtifactError(
             "stored as a pickle, which can run code when it is opened", path=where, hint=ALLOW_PICKLE
         )
-    opened = open_pickle(data, where, allow_pickle=True)
+    device = None if meta.tensor_meta is None else import_device(meta.tensor_meta.device)
+    opened = open_pickle(
+        payload.data, where, device, allow_pickle=permissions.allow_pickle, known=permissions.types
+    )
     if not isinstance(opened, torch.Tensor):
         raise DeserializeError(f"expected a tensor in a pickle, found {type(opened).__name__}", path=where)
+    if meta.tensor_meta is not None:
+        _check_unpickled(opened, meta.tensor_meta, where)
+    if meta.is_param and not isinstance(opened, torch.nn.Parameter):
+        return torch.nn.Parameter(opened, requires_grad=opened.requires_grad)
     return opened
+
+
+def _check_unpickled(tensor: torch.Tensor, meta: TensorMeta, where: str) -> None:
+    """Refuse a tensor that is not what was said of it, to whoever decided to open its pickle."""
+    sizes = [size.as_int if size.type == "as_int" else None for size in meta.sizes]
+    found = (list(tensor.shape), tensor.dtype)
+    if found != (sizes, import_dtype(meta)):
+        message = (
+            f"expected a tensor of sizes {sizes} and dtype {import_dtype(meta)} in a pickle, found {found}"
+        )
+        raise DeserializeError(message, path=where)
+    kind = type(tensor)
+    if meta.subclass is not None and f"{kind.__module__}:{kind.__qualname__}" != meta.subclass:
+        raise DeserializeError(
+            f"expected a tensor of {meta.subclass[:80]!r} in a pickle, found one of {kind.__qualname__!r}",
+            path=where,
+        )
+
+
+def _as_subclass(
+    tensor: torch.Tensor, meta: TensorMeta, where: str, permissions: Permissions
+) -> torch.Tensor:
+    """A parameter of the class that it had, if the caller has handed that in, else as PyTorch reads it."""
+    if meta.subclass is None:
+        return tensor
+    kind = known_class(meta.subclass, permissions.types)
+    if kind is None:
+        warn_user(
+            f"{where}: read as {type(tensor).__name__}, found one of {meta.subclass[:80]!r}. "
+            f"{handing_in(meta.subclass)}",
+        )
+        return tensor
+    if not (issubclass(kind, torch.nn.Parameter) and isinstance(tensor, torch.nn.Parameter)):
+        message = f"expected a class of parameters, found {meta.subclass[:80]!r}"
+        raise DeserializeError(message, path=where)
+    made: torch.Tensor = torch.Tensor._make_subclass(kind, tensor.data, tensor.requires_grad)
+    return made
 
 
 def _shared(

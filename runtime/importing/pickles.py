@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -23,7 +24,12 @@ _ENOUGH = 200
 
 
 def open_pickle(
-    data: bytes | memoryview, path: str, devices: Devices | None = None, *, allow_pickle: bool
+    data: bytes | memoryview,
+    path: str,
+    devices: Devices | torch.device | None = None,
+    *,
+    allow_pickle: bool,
+    known: Iterable[type] = (),
 ) -> Any:
     """What a pickle of torch.save holds.
 
@@ -32,6 +38,7 @@ def open_pickle(
         path: What it is called in messages.
         devices: Where the tensors in it are to be.
         allow_pickle: Whether it may run code. Without that, only tensors and plain containers are made.
+        known: Classes that it may make and call all the same.
 
     Raises:
         UnsafeArtifactError: It would run code, and that is not permitted.
@@ -52,11 +59,12 @@ def open_pickle(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols
-            return torch.load(
-                io.BytesIO(data),
-                map_location=None if devices is None else devices.storage,
-                weights_only=not allow_pickle,
-            )
+            with torch.serialization.safe_globals(list(known)):
+                return torch.load(
+                    io.BytesIO(data),
+                    map_location=devices.locations if isinstance(devices, Devices) else devices,
+                    weights_only=not allow_pickle,
+                )
     except Exception as error:  # damaged pickles raise anything
         if not allow_pickle and (code := refused_code(error)) is not None:
             raise UnsafeArtifactError(

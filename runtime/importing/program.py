@@ -20,6 +20,7 @@ from .graph import import_graph
 from .metadata import import_graph_metadata
 from .module_calls import import_module_call_graph
 from .signature import import_signature
+from .subclasses import Subclasses
 from .symbols import Symbols, import_range_constraints, import_ranges
 from .values import Program
 
@@ -63,7 +64,7 @@ def import_program(
             guards = each("", tree.guards_code, lambda guard: check_guard(guard, permissions.limits))
         symbols = Symbols(ranges, permissions.limits)
         module = tree.graph_module
-        program = Program(symbols, permissions)
+        program = Program(symbols, permissions, Subclasses(permissions.types).make)
         with within("graph_module"):
             with within("graph"):
                 values = import_graph(module.graph, program, _constant_inputs(module.signature))

@@ -35,6 +35,12 @@ _LAYOUTS: dict[types.Layout, torch.layout] = _torch_values(types.Layout)
 _MEMORY_FORMATS: dict[types.MemoryFormat, torch.memory_format] = _torch_values(types.MemoryFormat)
 
 
+#: Of a description, the tensor that it is of, as a plain one, and what makes those that it is made of.
+MakeSubclass = Callable[
+    [types.TensorMeta, torch.Tensor, Callable[[types.TensorMeta], torch.Tensor]], torch.Tensor
+]
+
+
 class Program:
     """What all graphs of a program share while it is built.
 
@@ -45,10 +51,15 @@ class Program:
         metadata: Its nodes' metadata.
     """
 
-    def __init__(self, symbols: Symbols, permissions: Permissions = NO_PERMISSIONS) -> None:
+    def __init__(
+        self,
+        symbols: Symbols,
+        permissions: Permissions = NO_PERMISSIONS,
+        make_subclass: MakeSubclass | None = None,
+    ) -> None:
         self.symbols = symbols
         self.permissions = permissions
-        self.tensors = FakeTensors(symbols)
+        self.tensors = FakeTensors(symbols, make_subclass)
         self.metadata = Metadata()
 
 
@@ -161,15 +172,16 @@ class FakeTensors:
         mode: The mode that all of them belong to.
     """
 
-    def __init__(self, symbols: Symbols) -> None:
+    def __init__(self, symbols: Symbols, make_subclass: MakeSubclass | None = None) -> None:
         self._symbols = symbols
+        self._make_subclass = make_subclass
         self.mode = FakeTensorMode(
             allow_fallback_kernels=False, allow_non_fake_inputs=True, shape_env=symbols.shape_env
         )
         # How many elements the storage of each kind of tensor holds, where one of so many comes out equal.
         self._counts: dict[Any, Any] = {}
 
-    def make(self, meta: types.TensorMeta, own: bool = False) -> FakeTensor:
+    def make(self, meta: types.TensorMeta, own: bool = False) -> torch.Tensor:
         """A new fake tensor with the given sizes, strides and storage offset (in elements).
 
         Args:
@@ -183,6 +195,8 @@ class FakeTensors:
             tensor = pending
         if meta.requires_grad:
             tensor.requires_grad_(True)
+        if meta.subclass is not None and self._make_subclass is not None:
+            return self._make_subclass(meta, tensor, self.make)
         return tensor
 
     def _element(self, meta: types.TensorMeta, own: bool) -> torch.Tensor:

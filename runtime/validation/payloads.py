@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from ..archive.extents import check_one_dtype, tensor_extent
 from ..archive.payloads import alias_problem
+from ..classes import handing_in, known_class
 from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import types
@@ -78,8 +79,7 @@ def _check_payload(
         findings.add("payload-absent", path, message, MISSING_WEIGHTS)
     if payload.use_pickle:
         if not permissions.allow_pickle:
-            message = "expected the bytes of a tensor, found a pickled object"
-            findings.add("payload-pickled", path, message, ALLOW_PICKLE)
+            _check_pickled(payload.tensor_meta, path, findings, permissions)
     elif payload.tensor_meta is None:
         findings.add("payload-meta", path, "expected metadata of a tensor, found none")
     elif payload.tensor_meta.layout in PARTS:
@@ -89,6 +89,19 @@ def _check_payload(
             tensor_extent(payload.tensor_meta, path, permissions.limits)
         except DeserializeError as error:
             findings.add("payload-meta", f"{path}.tensor_meta", error.message)
+
+
+def _check_pickled(
+    meta: types.TensorMeta | None, path: str, findings: Findings, permissions: Permissions
+) -> None:
+    """A tensor of a class of its own, for whose class the caller has to vouch."""
+    rule = "payload-pickled"
+    if meta is None or (meta.subclass is None and not permissions.types):
+        findings.add(rule, path, "expected the bytes of a tensor, found a pickled object", ALLOW_PICKLE)
+    # PyTorch does not say which class it is; opening it shows whether it is one of those.
+    elif meta.subclass is not None and known_class(meta.subclass, permissions.types) is None:
+        message = f"expected the bytes of a tensor, found a pickled one of the class {meta.subclass[:80]!r}"
+        findings.add(rule, path, message, handing_in(meta.subclass))
 
 
 def _check_parts(

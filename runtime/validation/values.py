@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import DeserializeError
+from ..exact_treespecs import is_class_path, plain_context
 from ..expressions import Expression, Integer, count_terms, parse_expression, sort_of, symbols_in
 from ..generated import types
 from ..layouts import COMPRESSED, PARTS, element_type
 from ..limits import Limits, raising
-from ..names import check_device
+from ..names import check_device, check_identifier
 from .rules import Findings
 
 MAX_BYTES = 2**63 - 1  # what a size in bytes may be in torch
@@ -192,10 +193,11 @@ def _check_inner(
 ) -> None:
     rule = "tensor-meta"
     parts = PARTS.get(meta.layout, ())
-    for value, field in ((meta.subclass, "subclass"), (meta.context, "context")):
-        if value is not None:
-            message = "expected a tensor of PyTorch's own class, found a subclass, which cannot be read yet"
-            findings.add(rule, f"{path}.{field}", message)
+    if meta.subclass is not None:
+        _check_subclass(meta, meta.subclass, path, findings, symbols, limits)
+        return
+    if meta.context is not None:
+        findings.add(rule, f"{path}.context", "expected none for a tensor of PyTorch's own class, found one")
     if meta.coalesced is not None and meta.layout is not types.Layout.SparseCoo:
         message = f"expected a tensor of layout SparseCoo, found {meta.layout.name}"
         findings.add(rule, f"{path}.coalesced", message)
@@ -212,6 +214,27 @@ def _check_inner(
         if part.layout is not types.Layout.Strided:
             findings.add(rule, f"{where}.layout", f"expected layout Strided, found {part.layout.name}")
         check_tensor_meta(part, where, findings, symbols, limits)
+
+
+def _check_subclass(
+    meta: types.TensorMeta, name: str, path: str, findings: Findings, symbols: Symbols, limits: Limits
+) -> None:
+    """A tensor of a class of its own, made of any others. Only importing knows the class."""
+    rule = "tensor-meta"
+    if not is_class_path(name):
+        findings.add(rule, f"{path}.subclass", f"expected MODULE:QUALIFIED_NAME, found {name[:80]!r}")
+    if not meta.inner:
+        findings.add(rule, f"{path}.inner", "expected the tensors that a tensor is made of, found none")
+    for part, described in (meta.inner or {}).items():
+        where = f"{path}.inner[{part[:80]!r}]"
+        if (problem := check_identifier(part)) is not None:
+            findings.add(rule, where, f"expected an identifier, found {part[:80]!r}: {problem}")
+        check_tensor_meta(described, where, findings, symbols, limits)
+    if meta.context is not None:
+        try:
+            plain_context(meta.context)
+        except DeserializeError as error:
+            findings.add_error(rule, f"{path}.context", error)
 
 
 def _hint(number: types.SymInt) -> int:

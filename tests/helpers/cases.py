@@ -38,6 +38,7 @@ class Case:
         unsaved: What the error of PyTorch's own `save` says, as a pattern, where it refuses the program.
         unread: What the error says where PyTorch refuses the file that it wrote itself, or cannot call what
             it loaded from it.
+        types: The classes that loading has to be handed.
         broken: What our error says where we refuse the file that PyTorch wrote, as PyTorch does.
     """
 
@@ -52,6 +53,7 @@ class Case:
     unsaved: str | None = None
     unread: str | None = None
     broken: str | None = None
+    types: tuple[type, ...] = ()
 
     def make_inputs(self, **sizes: int) -> Inputs:
         """Fresh inputs, the same at every call: a program may change them in place."""

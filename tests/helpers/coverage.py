@@ -74,9 +74,9 @@ else.
 their assumptions, signature, ranges, guards, module call graph, tree specs, notes, weights bit for bit with
 strides and sharing, and outputs and side effects of two calls in a row. `outputs` means that those of the
 calls are the same, and something else is not. `-` means that there was nothing to try. Two columns say how
-well each reads the other's files. Files are loaded with no option, and so nothing is unpickled; the last
-column says whose files give more with `allow_pickle=True`. What neither of the two formats keeps is left
-out of the comparison:
+well each reads the other's files. Files are loaded with no option but the classes of tensors that they hold,
+and so nothing else is unpickled; the last column says whose files give more with `allow_pickle=True`. What
+neither of the two formats keeps is left out of the comparison:
 
 {losses}
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from pt2wire.generated import types
@@ -224,14 +225,51 @@ def conjugated_float(tree: Tree) -> None:
     tree.graph_module.graph.tensor_values["sin"].conj = True
 
 
-@lie(
-    "tensor-meta",
-    f"{GRAPH}.tensor_values['sin'].subclass",
-    "expected a tensor of PyTorch's own class, found a subclass, which cannot be read yet",
-)
-def tensor_of_a_subclass(tree: Tree) -> None:
+def _subclass(tree: Tree, name: str, context: Value | None = None, part: str = "whole") -> None:
+    """A value of a class of its own, made of one other tensor."""
+    _sign(tree)
+    values = tree.graph_module.graph.tensor_values
+    meta = values["sin"]
+    meta.inner = {part: copy.deepcopy(meta)}
+    meta.subclass, meta.context = name, context
+
+
+_SIN = f"{GRAPH}.tensor_values['sin']"
+
+
+@lie("tensor-meta", f"{_SIN}.subclass", "expected MODULE:QUALIFIED_NAME, found 'os.system()'")
+def tensor_of_a_class_that_is_a_call(tree: Tree) -> None:
+    _subclass(tree, "os.system()")
+
+
+@lie("tensor-meta", f"{_SIN}.context", "expected a constant, found as_tensor")
+def tensor_of_a_class_with_a_tensor_as_constant(tree: Tree) -> None:
+    _subclass(tree, "vendor:Quantized", Value.of_tensor(types.TensorArgument("x")))
+
+
+@lie("tensor-meta", f"{_SIN}.inner['a b']", "expected an identifier, found 'a b': not an identifier")
+def tensor_of_a_class_with_a_part_that_is_no_name(tree: Tree) -> None:
+    _subclass(tree, "vendor:Quantized", part="a b")
+
+
+@lie("tensor-meta", f"{_SIN}.inner['whole'].dtype", "expected a dtype, found UNKNOWN")
+def tensor_of_a_class_with_a_part_without_a_dtype(tree: Tree) -> None:
+    _subclass(tree, "vendor:Quantized")
+    inner = tree.graph_module.graph.tensor_values["sin"].inner
+    assert inner is not None
+    inner["whole"].dtype = types.ScalarType.UNKNOWN
+
+
+@lie("tensor-meta", f"{_SIN}.inner", "expected the tensors that a tensor is made of, found none")
+def tensor_of_a_class_made_of_nothing(tree: Tree) -> None:
     _sign(tree)
     tree.graph_module.graph.tensor_values["sin"].subclass = "vendor:Quantized"
+
+
+@lie("tensor-meta", f"{_SIN}.context", "expected none for a tensor of PyTorch's own class, found one")
+def plain_tensor_with_the_constants_of_a_class(tree: Tree) -> None:
+    _sign(tree)
+    tree.graph_module.graph.tensor_values["sin"].context = Value.of_int(1)
 
 
 ENUM = Value.of_enum(types.EnumMember("signal:Signals", "SIGINT"))

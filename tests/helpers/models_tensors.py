@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.testing._internal.two_tensor import TwoTensor
+from torch.utils import _pytree as pytree
 
 from .cases import Table, call
 
@@ -103,3 +106,63 @@ for _name, _names in _DTYPES.items():
         name=_name,
         unsaved="torch.(float4|bits|int)",
     )(_views)
+
+
+class Scaled(Tensor):
+    """Integers with a factor, as a quantized weight is, and a constant beside them."""
+
+    @staticmethod
+    def __new__(cls, whole: Tensor, factor: Tensor, note: Any = None) -> Scaled:
+        made = Tensor._make_wrapper_subclass(cls, whole.shape, dtype=factor.dtype, device=whole.device)
+        made.whole, made.factor, made.note = whole, factor, note
+        return made  # type: ignore[no-any-return]
+
+    def __tensor_flatten__(self) -> tuple[list[str], Any]:
+        return ["whole", "factor"], self.note
+
+    @staticmethod
+    def __tensor_unflatten__(parts: Any, note: Any, size: Any, stride: Any) -> Scaled:
+        return Scaled(parts["whole"], parts["factor"], note)
+
+    @classmethod
+    def __torch_dispatch__(cls, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function in _KEEPING:
+            value, *others = args
+            whole, factor = (function(part, *others) for part in (value.whole, value.factor))
+            return Scaled(whole, factor, value.note)
+        if function is torch.ops.aten._to_copy.default:
+            parts = (args[0].whole, args[0].factor)
+            return Scaled(*(part.to(kwargs.get("device")) for part in parts), args[0].note)
+        args = pytree.tree_map_only(Scaled, lambda value: value.whole * value.factor, args)
+        return function(*args, **(kwargs or {}))
+
+
+_KEEPING = (torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.ops.aten.clone.default)
+
+
+class Marked(Tensor):
+    """A tensor of a class of its own, and nothing else."""
+
+
+def _subclass_weights(m: nn.Module) -> None:
+    torch.manual_seed(0)
+    whole = torch.randint(-8, 8, (4, 4), dtype=torch.int8)
+    m.weight = nn.Parameter(
+        Scaled(whole, torch.tensor(0.5), (4, torch.int8, "per_tensor")), requires_grad=False
+    )
+    m.register_buffer("pair", TwoTensor(torch.randn(4), torch.randn(4)))
+    m.register_buffer("hidden", TwoTensor(torch.randn(4), torch.randn(4)), persistent=False)
+    m.register_buffer("marked", torch.randn(4).as_subclass(Marked))
+    m.same, m.again = m.weight, m.pair
+
+
+@TENSORS.case(lambda: call(torch.ones(4, 4)), _subclass_weights, types=(Scaled, TwoTensor, Marked))
+def weights_of_subclasses(self: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
+    return x @ self.weight, x * self.pair + self.hidden, x * self.marked, x @ self.same
+
+
+@TENSORS.case(
+    lambda: call(torch.ones(3, 4), TwoTensor(torch.ones(3, 4), torch.eye(3, 4))), types=(TwoTensor,)
+)
+def inputs_of_subclasses(self: nn.Module, x: Tensor, pair: Tensor) -> tuple[Tensor, ...]:
+    return x + pair, *pair.split(2, dim=1)

@@ -14,6 +14,7 @@ from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 # What the format stores of a node's metadata. Everything else in `meta` is scratch space of the exporter.
 _STORED_METADATA = ("stack_trace", "nn_module_stack", "torch_fn", "source_fn_stack", "custom")
@@ -164,7 +165,7 @@ def _describe_with_bits(value: Any) -> str:
             f"{_describe(value)} of {_describe({n: _describe_with_bits(part) for n, part in parts.items()})}"
         )
     # As bytes: NaN equals itself, and -0.0 is not 0.0.
-    plain = value.detach().resolve_conj().resolve_neg()
+    plain = value.detach().as_subclass(Tensor).resolve_conj().resolve_neg()
     if plain.element_size() == 1:  # torch cannot copy all of their dtypes
         plain = plain.view(torch.uint8)
     plain = plain.clone(memory_format=torch.contiguous_format)
@@ -181,7 +182,9 @@ def _first_elements(tensor: Tensor) -> list[Any]:
 
 
 def _parts(tensor: Tensor) -> dict[str, Tensor]:
-    """The tensors that a sparse one is made of."""
+    """The tensors that a sparse one, or one of a subclass, is made of."""
+    if is_traceable_wrapper_subclass(tensor):
+        return {name: getattr(tensor, name) for name in tensor.__tensor_flatten__()[0]}
     if tensor.layout is torch.sparse_coo:
         return {"indices": tensor._indices(), "values": tensor._values()}
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
@@ -209,6 +212,8 @@ def _describe_tensor(tensor: Tensor) -> str:
     grad += " conj" * tensor.is_conj() + " neg" * tensor.is_neg()
     if parts := _parts(tensor):
         grad += f" of {[f'{name} {part.dtype} {tuple(part.shape)}' for name, part in parts.items()]}"
+        if is_traceable_wrapper_subclass(tensor):
+            grad += f" and {_describe(tensor.__tensor_flatten__()[1])}"
         grad += " coalesced" * (tensor.layout is torch.sparse_coo and tensor.is_coalesced())
     # functorch wraps fake tensors in levels that exist only while it runs.
     wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)

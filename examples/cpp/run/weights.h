@@ -36,7 +36,6 @@ class WeightLoader {
 
  private:
   at::Tensor tensor(const pt2wire::Weight& weight) {
-    if (weight.meta->tensor_meta->subclass) fail("it is of a subclass of torch.Tensor, which only Python has");
     if (weight.payload.empty() && weight.extent != 0) fail("the file has no bytes of it: the program was exported with fake weights");
     const c10::Device device = to_c10(weight.meta->tensor_meta->device);
     const at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(to_c10(weight.dtype)).device(device));

@@ -1,0 +1,180 @@
+"""Tensors of subclasses: made only of classes that the caller hands in, whatever the file says of them."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from pt2wire.errors import DeserializeError, SerializeError, UnsafeArtifactError
+from pt2wire.generated import types
+from torch import Tensor, nn
+from torch.testing._internal.two_tensor import TwoTensor
+
+from .helpers.exporting import exported
+from .helpers.oracles import pytorch_load
+
+PAIR = "torch.testing._internal.two_tensor:TwoTensor"
+
+
+def _saved(weight: Tensor, **options: Any) -> bytes:
+    ep = exported(lambda self, x: x + self.weight, torch.ones(2, 2), attributes={"weight": weight})
+    file = io.BytesIO()
+    pt2wire.save(ep, file, **options)
+    return file.getvalue()
+
+
+def _pair() -> TwoTensor:
+    return TwoTensor(torch.ones(2, 2), torch.full((2, 2), 3.0))
+
+
+@pytest.mark.parametrize("form", ["json", "thrift"])
+def test_a_class_that_was_not_handed_in_is_named(form: Any) -> None:
+    data = _saved(nn.Parameter(_pair()), formats=(form,))
+    message = f"found a pickled one of the class '{PAIR}'. Pass types=\\[TwoTensor\\]"
+    for handed_in in ((), (nn.ReLU,)):
+        with pytest.raises(UnsafeArtifactError, match=message):
+            pt2wire.load(io.BytesIO(data), types=handed_in)
+    assert [finding.rule for finding in pt2wire.validate(io.BytesIO(data))] == ["payload-pickled"]
+    loaded = pt2wire.load(io.BytesIO(data), types=[TwoTensor])
+    weight = loaded.state_dict["weight"]
+    assert isinstance(weight, nn.Parameter) and isinstance(weight, TwoTensor) and weight.requires_grad
+    trusted = pt2wire.load(io.BytesIO(data), allow_pickle=True)
+    assert isinstance(trusted.state_dict["weight"], TwoTensor)
+
+
+def test_pytorchs_files_do_not_name_the_class_and_are_refused_likewise() -> None:
+    weight = nn.Parameter(_pair())
+    ep = exported(lambda self, x: x + self.weight, torch.ones(2, 2), attributes={"weight": weight})
+    file = io.BytesIO()
+    torch.export.save(ep, file)
+    with pytest.raises(UnsafeArtifactError, match="found a pickled object"):
+        pt2wire.load(io.BytesIO(file.getvalue()))
+    with pytest.raises(UnsafeArtifactError, match=r"without running code of torch\.testing.*TwoTensor"):
+        pt2wire.load(io.BytesIO(file.getvalue()), types=[nn.ReLU])
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()), types=[TwoTensor])
+    assert isinstance(loaded.state_dict["weight"], TwoTensor)
+
+
+class _Opens:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+def test_what_a_pickle_holds_is_checked_though_its_class_is_handed_in(tmp_path: Path) -> None:
+    data = _saved(nn.Parameter(_pair()))
+    other = TwoTensor(torch.ones(3, 2), torch.ones(3, 2))
+    lies: list[tuple[object, str]] = [
+        (_Opens(tmp_path / "made"), "cannot be opened without running code of posix.mkdir"),
+        (other, r"expected a tensor of sizes \[2, 2\] and dtype torch.float32 in a pickle"),
+        (torch.ones(2, 2), f"expected a tensor of '{PAIR}' in a pickle, found one of 'Tensor'"),
+        ("text", "expected a tensor in a pickle, found str"),
+    ]
+    for content, message in lies:
+        file = io.BytesIO()
+        torch.save(content, file)
+        archive = pt2wire.read(io.BytesIO(data))
+        archive.weights["model"]["weight"].data = memoryview(file.getvalue())
+        changed = io.BytesIO()
+        pt2wire.write(archive, changed)
+        with pytest.raises(DeserializeError, match=message):
+            pt2wire.load(io.BytesIO(changed.getvalue()), types=[TwoTensor])
+    assert not (tmp_path / "made").exists()
+
+
+class Special(nn.Parameter):
+    """A parameter of a class of its own."""
+
+
+def test_a_class_of_parameters_is_a_parameter_to_whoever_does_not_hand_it_in() -> None:
+    data = _saved(Special(torch.ones(2)))
+    assert type(pt2wire.load(io.BytesIO(data), types=[Special]).state_dict["weight"]) is Special
+    with pytest.warns(UserWarning, match=rf"weights.weight: read as Parameter, .*{__name__}:Special"):
+        assert type(pt2wire.load(io.BytesIO(data)).state_dict["weight"]) is nn.Parameter
+    assert type(pytorch_load(data).state_dict["weight"]) is nn.Parameter
+
+
+def _with_meta(change: Callable[[types.TensorMeta], None]) -> torch.export.ExportedProgram:
+    ep = exported(lambda self, x: x * 2, _pair())
+    tree = pt2wire.to_tree(ep)
+    change(tree.graph_module.graph.tensor_values["x"])
+    return pt2wire.from_tree(tree, {}, {}, types=[TwoTensor, Sloppy, nn.ReLU, Tensor])
+
+
+def test_values_of_a_class_are_of_it_again_if_it_is_handed_in() -> None:
+    made = _with_meta(lambda meta: None)
+    assert [type(node.meta["val"]) for node in made.graph.nodes if node.op != "output"] == [TwoTensor] * 2
+    tree = pt2wire.to_tree(made)
+    with pytest.warns(UserWarning, match=f"values of the class '{PAIR}' are read as plain tensors"):
+        plain = pt2wire.from_tree(tree, {}, {})
+    assert not any(isinstance(node.meta["val"], TwoTensor) for node in plain.graph.nodes)
+
+
+def _without_a_part(meta: types.TensorMeta) -> None:
+    assert meta.inner is not None
+    del meta.inner["b"]
+
+
+def _of_another_size(meta: types.TensorMeta) -> None:
+    assert meta.inner is not None
+    meta.inner["b"].sizes[0] = types.SymInt.of_int(1)
+
+
+class Sloppy(TwoTensor):
+    """Makes tensors of another class."""
+
+    @staticmethod
+    def __tensor_unflatten__(parts: Any, context: Any, size: Any, stride: Any) -> Any:
+        return TwoTensor(parts["a"], parts["b"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_without_a_part, "expected parts of which .* can be made, found others .KeyError: 'b'"),
+        (_of_another_size, "expected parts of which .* can be made, found others .AssertionError"),
+        (
+            lambda meta: setattr(meta, "subclass", f"{__name__}:Sloppy"),
+            "expected a tensor of the class .* as described, found another",
+        ),
+        (
+            lambda meta: setattr(meta, "subclass", "torch.nn.modules.activation:ReLU"),
+            "expected a class of tensors made of tensors, found 'torch.nn.modules.activation:ReLU'",
+        ),
+        (
+            lambda meta: setattr(meta, "subclass", "torch:Tensor"),
+            "expected a class of tensors made of tensors, found 'torch:Tensor'",
+        ),
+    ],
+    ids=["a part less", "another size", "another class", "a module", "torch.Tensor"],
+)
+def test_values_that_their_class_cannot_be_made_of_are_refused(
+    change: Callable[[types.TensorMeta], None], message: str
+) -> None:
+    with pytest.raises(DeserializeError, match=message):
+        _with_meta(change)
+
+
+class Attached(TwoTensor):
+    """Keeps what no file can hold."""
+
+    def __tensor_flatten__(self) -> Any:
+        return ["a", "b"], nn.ReLU()
+
+    @staticmethod
+    def __tensor_unflatten__(parts: Any, context: Any, size: Any, stride: Any) -> Any:
+        return Attached(parts["a"], parts["b"])
+
+
+def test_constants_of_a_class_that_are_no_values_are_refused() -> None:
+    weight = nn.Parameter(Attached(torch.ones(2, 2), torch.ones(2, 2)))
+    with pytest.raises(SerializeError, match="p_weight: expected a tensor of a class that keeps plain const"):
+        _saved(weight)

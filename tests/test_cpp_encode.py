@@ -14,6 +14,9 @@ from .helpers import cpp
 from .helpers.cpp_trees import trees
 from .test_cpp_decode import PROGRAMS, case_of, program
 
+# They share a program that takes long to compile: another process would only wait for it.
+pytestmark = pytest.mark.xdist_group("cpp_trees")
+
 
 def _pair(a: bytes, b: bytes) -> bytes:
     return struct.pack("<I", len(a)) + a + struct.pack("<I", len(b)) + b
@@ -40,7 +43,7 @@ def test_header_writes_the_bytes_that_python_writes(compiler: str, what: str) ->
 @pytest.mark.parametrize("what", ["encode", "owned", "convert"])
 def test_header_writes_real_programs_as_python_does(what: str) -> None:
     cases = [case_of(program(name)) for name in PROGRAMS]
-    outcomes = cpp.answers(cpp.tree_worker("clang++"), cases, what)
+    outcomes = cpp.answers(cpp.tree_worker(), cases, what)
     assert not _failures(outcomes, [data for _, data in cases], cases)
 
 
@@ -61,7 +64,7 @@ def test_comparison_agrees_with_that_of_python() -> None:
     assert expected.count(b"different") > 500
     nans = [e for (_, data), e in zip(cases, expected, strict=True) if data[4:].count(b"\xf8\x7f") == 2]
     assert b"different" in nans
-    assert not _failures(cpp.answers(cpp.tree_worker("clang++"), cases, "compare"), expected, cases)
+    assert not _failures(cpp.answers(cpp.tree_worker(), cases, "compare"), expected, cases)
 
 
 def test_order_of_a_map_does_not_count_for_equality_but_is_kept_in_bytes() -> None:
@@ -71,7 +74,7 @@ def test_order_of_a_map_does_not_count_for_equality_but_is_kept_in_bytes() -> No
     data_a, data_b = thrift_codec.encode(a), thrift_codec.encode(b)
     assert a == b
     assert data_a != data_b
-    worker = cpp.tree_worker("clang++")
+    worker = cpp.tree_worker()
     assert cpp.answers(worker, [("Node", _pair(data_a, data_b))], "compare") == [(True, b"equal")]
     assert cpp.answers(worker, [("Node", data_b)], "encode") == [(True, data_b)]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from pt2wire.codegen.model import Kind, NamedType
 from pt2wire.generated import CodecError, thrift_codec, types
 
@@ -33,6 +34,9 @@ from .helpers.compact import (
 )
 from .helpers.cpp_trees import trees
 from .test_thrift_codec_faults import MUSEUM as PYTHON_MUSEUM
+
+# They share a program that takes long to compile: another process would only wait for it.
+pytestmark = pytest.mark.xdist_group("cpp_dump")
 
 _LONGEST = 2**32 - 1
 
@@ -394,7 +398,7 @@ MUSEUM = [
 
 
 def test_every_exhibit_is_refused_with_its_message() -> None:
-    outcomes = cpp.answers(cpp.dumper("clang++"), [(exhibit.type, exhibit.data) for exhibit in MUSEUM])
+    outcomes = cpp.answers(cpp.dumper(), [(exhibit.type, exhibit.data) for exhibit in MUSEUM])
     wrong = {
         exhibit.name: outcome.text[:300].decode()
         for exhibit, outcome in zip(MUSEUM, outcomes, strict=True)
@@ -429,7 +433,7 @@ _TAKEN = {
 
 def test_exhibits_of_python_are_refused_too() -> None:
     cases = [(cls.__name__, data) for cls, data, _ in PYTHON_MUSEUM.values()]
-    outcomes = cpp.answers(cpp.dumper("clang++"), cases)
+    outcomes = cpp.answers(cpp.dumper(), cases)
     assert {name for name, outcome in zip(PYTHON_MUSEUM, outcomes, strict=True) if outcome.ok} == _TAKEN
 
 
@@ -438,9 +442,7 @@ def test_every_truncation_of_a_program_is_refused() -> None:
         tree for tree in trees() if isinstance(tree, types.ExportedProgram) and tree.writer is not None
     )
     data = thrift_codec.encode(tree)
-    outcomes = cpp.answers(
-        cpp.dumper("clang++"), [("ExportedProgram", data[:size]) for size in range(len(data) + 1)]
-    )
+    outcomes = cpp.answers(cpp.dumper(), [("ExportedProgram", data[:size]) for size in range(len(data) + 1)])
     assert [outcome.ok for outcome in outcomes] == [False] * len(data) + [True]
 
 
@@ -475,13 +477,13 @@ _NEWER = [
 
 
 def test_what_a_newer_writer_adds_is_skipped_or_visible() -> None:
-    outcomes = cpp.answers(cpp.dumper("clang++"), [(name, data) for name, data, _ in _NEWER])
+    outcomes = cpp.answers(cpp.dumper(), [(name, data) for name, data, _ in _NEWER])
     assert [outcome.text.decode() for outcome in outcomes] == [expected for _, _, expected in _NEWER]
 
 
 def test_depth_limit_is_that_of_apache() -> None:
     cases = [("Argument", _nested(levels)) for levels in (63, 64, 65)]
-    ours = [outcome.ok for outcome in cpp.answers(cpp.dumper("clang++"), cases)]
+    ours = [outcome.ok for outcome in cpp.answers(cpp.dumper(), cases)]
     apache = [outcome.ok for outcome in cpp.answers(cpp.apache(), cases)]
     assert ours == apache == [True, True, False]
 
@@ -508,7 +510,7 @@ def test_keys_made_to_collide_are_refused() -> None:
     assert len(keys) == len(set(keys)) == 60_000
     hostile = _node(metadata=map_(STRING, STRING, *((string(key), string("")) for key in keys)))
     harmless = _node(metadata=map_(STRING, STRING, *((string(f"{i:08}"), string("")) for i in range(60_000))))
-    refused, accepted = cpp.answers(cpp.dumper("clang++"), [("Node", hostile), ("Node", harmless)])
+    refused, accepted = cpp.answers(cpp.dumper(), [("Node", hostile), ("Node", harmless)])
     assert refused.text.startswith(b"metadata: the keys of the map have been made to collide")
     assert accepted.ok
 
@@ -542,7 +544,7 @@ def test_mutated_bytes_give_an_error_or_the_tree_that_python_reads() -> None:
         (type(tree).__name__, data) for tree in made if 20 < len(data := thrift_codec.encode(tree)) < 2000
     ]
     cases = list(mutations(seeds, 6000))
-    outcomes = cpp.answers(cpp.dumper("clang++"), cases)
+    outcomes = cpp.answers(cpp.dumper(), cases)
     read = 0
     for outcome, (name, data) in zip(outcomes, cases, strict=True):
         try:

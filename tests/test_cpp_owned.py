@@ -65,7 +65,7 @@ def test_an_edited_program_is_what_python_edits(tmp_path: Path) -> None:
     data = thrift_codec.encode(tree)
     source = tmp_path / "edit.cpp"
     source.write_text(_EDIT)
-    written = cpp.run([cpp.build(source, *cpp.SANITIZED, *cpp.WARNINGS, compiler="clang++")], data)
+    written = cpp.run([cpp.build(source, *cpp.SANITIZED, *cpp.WARNINGS)], data)
     expected = thrift_codec.decode(types.ExportedProgram, data)
     graph = expected.graph_module.graph
     for named in graph.nodes[0].inputs:
@@ -153,7 +153,7 @@ def test_the_map_keeps_order_and_finds_keys_like_a_map_of_the_standard(tmp_path:
 def test_owned_storage_refuses_what_view_refuses() -> None:
     """With the same messages. The one difference: what exceeds the memory that a document may take."""
     cases = [(exhibit.type, exhibit.data) for exhibit in MUSEUM]
-    outcomes = cpp.answers(cpp.tree_worker("clang++"), cases, "owned")
+    outcomes = cpp.answers(cpp.tree_worker(), cases, "owned")
     for exhibit, outcome in zip(MUSEUM, outcomes, strict=True):
         assert not outcome.ok, exhibit.name
         assert re.search(exhibit.message, outcome.text.decode()), (exhibit.name, outcome.text)
@@ -164,7 +164,7 @@ def test_owned_storage_agrees_with_view_on_mutated_bytes() -> None:
     made = [tree for tree in trees() if isinstance(tree, types.Struct)]
     seeds = [case for tree in made if 20 < len((case := case_of(tree))[1]) < 2000]
     cases = list(mutations(seeds, 4000))
-    worker = cpp.tree_worker("clang++")
+    worker = cpp.tree_worker()
     view = cpp.answers(worker, cases, "encode")
     assert cpp.answers(worker, cases, "owned") == view
     assert 200 < sum(outcome.ok for outcome in view) < 3800
@@ -196,7 +196,7 @@ int main(int, char** argv) {
 def options_program(tmp_path: Path) -> Path:
     source = tmp_path / "options.cpp"
     source.write_text(_OPTIONS)
-    return cpp.build(source, "-O2", *cpp.WARNINGS)
+    return cpp.build(source, *cpp.WARNINGS)
 
 
 def test_unknown_fields_are_refused_unless_dropped(options_program: Path, tmp_path: Path) -> None:
@@ -221,6 +221,6 @@ def test_a_hostile_megabyte_takes_less_than_64_mib(options_program: Path, tmp_pa
 def test_unknown_members_survive_reading_but_not_writing() -> None:
     argument = ("Argument", b"\x06\x88\x0e\x02\x00")
     message = b"the union Argument holds the unknown member 900, whose content was skipped"
-    worker = cpp.tree_worker("clang++")
+    worker = cpp.tree_worker()
     for what in ("encode", "owned", "convert"):
         assert cpp.answers(worker, [argument], what) == [(False, message)]

@@ -14,6 +14,9 @@ from .helpers.cpp_trees import trees
 from .test_cpp_decode import PROGRAMS, case_of, program
 from .test_cpp_hostile import MUSEUM
 
+# They share a program that takes long to compile: another process would only wait for it.
+pytestmark = pytest.mark.xdist_group("cpp_protocol")
+
 #: Exhibits that are read, as Apache's protocols show a number or bool only once they have taken it as it is.
 _READ_BY_APACHE = {
     "varint_of_65_bits",

@@ -115,7 +115,7 @@ def drop_own(tree: Any) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_the_cpp_header_reads_the_thrift_files_as_python_does() -> None:
     paths = [path for path in STORED if path.suffix == ".compact"]
-    outcomes = cpp.answers(cpp.dumper("clang++"), [(path.stem, path.read_bytes()) for path in paths])
+    outcomes = cpp.answers(cpp.dumper(), [(path.stem, path.read_bytes()) for path in paths])
     dumps = [cpp.dump(decoded(path, HEAD), NamedType(path.stem, Kind.STRUCT)) for path in paths]
     assert [outcome.text.decode() for outcome in outcomes] == dumps
 
@@ -193,7 +193,7 @@ def test_the_same_field_without_the_newer_number_is_damage(name: str) -> None:
 def test_the_cpp_header_counts_skipped_fields_and_marks_what_it_does_not_know() -> None:
     names = [name for name in FUTURES if name != "newer-major"]
     cases = [("ExportedProgram", (HERE / f"future/{name}.compact").read_bytes()) for name in names]
-    texts = [outcome.text.decode() for outcome in cpp.answers(cpp.dumper("clang++"), cases)]
+    texts = [outcome.text.decode() for outcome in cpp.answers(cpp.dumper(), cases)]
     told = {name: text for name, text in zip(names, texts, strict=True)}
     assert told["new-field"].endswith(" skipped 1")
     assert told["new-own-field"].endswith(" skipped 1")

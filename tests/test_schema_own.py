@@ -147,7 +147,7 @@ assert serialize(tree, protocol_factory=Compact()) == data
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="needs clang++")
 def test_the_cpp_header_reads_the_same(
     acme: Path, payload: Path, bound: Bindings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +155,7 @@ def test_the_cpp_header_reads_the_same(
     composites = [name for name, t in bound.schema.types.items() if t.kind is not Kind.ENUM]
     program = acme / "dump"
     flags = ["-std=c++17", *cpp.SANITIZED, *cpp.WARNINGS, *includes, cpp.types_file(composites)]
-    cpp.run(["g++", *flags, cpp.SOURCES / "dump.cpp", "-o", program])
+    cpp.run(["clang++", *flags, cpp.SOURCES / "dump.cpp", "-o", program])
     (outcome,) = cpp.answers(program, [("Payload", payload.read_bytes())])
     tree = bound.codec("thrift_codec").decode(bound.types.Payload, payload.read_bytes())
     monkeypatch.setattr(cpp, "schema", lambda: bound.schema)

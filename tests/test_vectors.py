@@ -64,7 +64,7 @@ def _program(command: Callable[[], Sequence[Any]]) -> Reader:
 def _cpp_json(cases: Sequence[Case]) -> list[Outcome]:
     """The header's reader of JSON, in both storages; what it says of skipped fields is cut off."""
     texts = [(case.type, json.dumps(case.json).encode()) for case in cases]
-    outcomes = cpp.answers(cpp.json_worker("clang++"), texts)
+    outcomes = cpp.answers(cpp.json_worker(), texts)
     return [Outcome(ok, text.removesuffix(b" skipped 1")) for ok, text in outcomes]
 
 
@@ -94,9 +94,9 @@ READERS: dict[str, Reader] = {
         ),
         CodecError,
     ),
-    "C++, View": _program(lambda: [cpp.tree_worker("clang++"), "encode"]),
-    "C++, Owned": _program(lambda: [cpp.tree_worker("clang++"), "owned"]),
-    "C++, View to Owned": _program(lambda: [cpp.tree_worker("clang++"), "convert"]),
+    "C++, View": _program(lambda: [cpp.tree_worker(), "encode"]),
+    "C++, Owned": _program(lambda: [cpp.tree_worker(), "owned"]),
+    "C++, View to Owned": _program(lambda: [cpp.tree_worker(), "convert"]),
     "C++, JSON": _cpp_json,
     "C++, Owned over libthrift": _program(lambda: [cpp.protocol_worker(), "compact"]),
     "C++, Owned over TProtocol": _program(lambda: [cpp.protocol_worker(), "virtual"]),
@@ -253,10 +253,10 @@ def test_unknown_members_are_visible_in_cpp() -> None:
     rows = [row for row in newer() if row.what == "member"]
     assert len(rows) >= 4
     cases = [(row.type, row.compact) for row in rows]
-    for outcome in cpp.answers(cpp.dumper("clang++"), cases):
+    for outcome in cpp.answers(cpp.dumper(), cases):
         assert outcome.ok
         assert b".?(1024)" in outcome.text
     for what in ("encode", "owned", "convert"):
-        for outcome in cpp.answers(cpp.tree_worker("clang++"), cases, what):
+        for outcome in cpp.answers(cpp.tree_worker(), cases, what):
             assert not outcome.ok
             assert b"holds the unknown member 1024, whose content was skipped" in outcome.text

@@ -113,7 +113,7 @@ def build(name: str, includes: Sequence[Path] = cpp.INCLUDES, *, optimized: bool
     source, flags, _ = TARGETS[name]
     level = "-O1" if optimized else "-O0"
     options = (level, *_FLAGS, *flags, cpp.types_file())
-    return cpp.build(SOURCES / f"{source}.cpp", *options, compiler="clang++", includes=includes)
+    return cpp.build(SOURCES / f"{source}.cpp", *options, includes=includes)
 
 
 def findings(name: str) -> dict[str, bytes]:

@@ -33,6 +33,7 @@ struct ArchiveOptions {
   /// Weights may be written to, as buffers are: their pages are copied for this process then, and the file stays as it is.
   bool private_writes = false;
   Limits limits = {};          ///< of each document
+  Limits inflated_limits = {128, std::size_t{12} << 20};  ///< the same of one that is deflated, by its compressed bytes
   ZipLimits zip_limits = {};
 };
 
@@ -92,7 +93,7 @@ class Archive {
     for (const Record& record : records()) {
       const auto name = between(record.name, "thrift/", ".compact");
       if (!name || find(record_of(*name, Form::thrift, Part::weights)) == nullptr) continue;
-      if (std::find(names.begin(), names.end(), *name) == names.end()) names.emplace_back(*name);
+      if (find(record_of(*name, Form::json, Part::program)) == nullptr) names.emplace_back(*name);
     }
     return names;
   }
@@ -146,7 +147,8 @@ class Archive {
     }
     if (find(index_record) != nullptr) {
       const Bytes content = read(index_record);
-      index_.emplace(within(index_record, [&] { return decode_compact<ArchiveIndex>(content, options_.limits); }));
+      const Limits limits = limits_of(require(index_record));
+      index_.emplace(within(index_record, [&] { return decode_compact<ArchiveIndex>(content, limits); }));
     }
   }
 
@@ -197,9 +199,17 @@ class Archive {
     const std::string record = record_of(program, form, part);
     if (find(record) == nullptr) fail(record, why_missing(program, form));
     const Bytes content = form == Form::thrift ? read_thrift_form(record) : read(record);
+    const Limits limits = limits_of(require(record));
     return within(record, [&] {
-      return form == Form::thrift ? decode_compact<T>(content, options_.limits) : decode_json<T>(content, options_.limits);
+      return form == Form::thrift ? decode_compact<T>(content, limits) : decode_json<T>(content, limits);
     });
+  }
+
+  /// A few bytes inflate to many, so a deflated document must keep to what its compressed bytes allow as well.
+  Limits limits_of(const Record& record) const noexcept {
+    if (!record.deflated) return options_.limits;
+    const auto packed_size = static_cast<std::size_t>(record.packed_size), size = static_cast<std::size_t>(record.size);
+    return {0, std::min(options_.limits.budget(size), options_.inflated_limits.budget(packed_size))};
   }
 
   std::string why_missing(std::string_view program, Form form) const {
@@ -240,6 +250,7 @@ class Archive {
   Payloads payloads(std::string_view program, Part part) const {
     const char* const folder = part == Part::weights ? "data/weights/" : "data/constants/";
     Payloads result{decode<PayloadConfig>(program, part), {}, {}};
+    result.list.reserve(result.config->config.size());
     std::map<std::string_view, std::pair<Bytes, ScalarType>> seen;  // by path_name: many weights may share a payload
     for (const auto& [fqn, meta] : result.config->config) {
       if (meta.use_pickle && part == Part::constants) {

@@ -23,9 +23,14 @@ struct ZipLimits {
   std::uint64_t records = 300000;
   std::uint64_t name_length = 1024;
   std::uint64_t inflated_bytes = std::uint64_t{4} << 30;  ///< that one deflated record may grow to
-  /// A deflated record of more than `inflation_floor` bytes may be this many times as large as its compressed bytes.
+  /// Deflated records, each and all together, may be this many times as large as their compressed bytes, once they are
+  /// larger than `inflation_floor` bytes. Programs stay below 60.
   std::uint64_t inflation_ratio = 200;
-  std::uint64_t inflation_floor = std::uint64_t{64} << 20;
+  std::uint64_t inflation_floor = std::uint64_t{16} << 20;
+
+  bool is_bomb(std::uint64_t packed_size, std::uint64_t size) const noexcept {
+    return size > inflation_floor && (inflation_ratio == 0 || (size - 1) / inflation_ratio >= packed_size);
+  }
 };
 
 /// A record of an archive. Offsets and sizes are in bytes.
@@ -51,6 +56,7 @@ class Zip {
       : file_(std::move(file)), file_name_(std::move(name)), limits_(limits) {
     const Directory directory = find_directory();
     read_directory(directory);
+    check_inflation();
   }
 
   const std::string& name() const noexcept { return file_name_; }
@@ -307,12 +313,27 @@ class Zip {
     return key;
   }
 
+  /// Many small records may hold together what one may not.
+  void check_inflation() const {
+    std::uint64_t packed_size = 0, size = 0;
+    for (const Record& record : records_) {
+      if (!record.deflated) continue;
+      packed_size += record.packed_size;  // no more than the file: records share no bytes
+      size = record.size > UINT64_MAX - size ? UINT64_MAX : size + record.size;
+    }
+    if (limits_.is_bomb(packed_size, size)) fail(claim(packed_size, size), 0);
+  }
+
+  static std::string claim(std::uint64_t packed_size, std::uint64_t size) {
+    return std::to_string(packed_size) + " bytes claim to hold " + std::to_string(size) +
+           ", more than deflate or the limits allow";
+  }
+
   Bytes inflated(const Record& record, const Bytes& packed) const {
     constexpr std::uint64_t best_ratio = 1032;  // of deflate; checked before memory is set aside
     if (record.size > limits_.inflated_bytes || record.size / best_ratio > record.packed_size ||
-        (record.size > limits_.inflation_floor && record.size / limits_.inflation_ratio > record.packed_size)) {
-      throw Error(std::to_string(record.packed_size) + " bytes claim to hold " + std::to_string(record.size) +
-                  ", more than deflate or the limits allow");
+        limits_.is_bomb(record.packed_size, record.size)) {
+      throw Error(claim(record.packed_size, record.size));
     }
     return inflate(packed, static_cast<std::size_t>(record.size));
   }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,6 +54,7 @@ def load_schema(path: Path) -> Schema:
     return parse_schema(path.read_bytes(), str(path))
 
 
+@lru_cache(maxsize=8)  # half of what a command takes, and one text is often asked for again
 def parse_schema(data: bytes, file: str) -> Schema:
     """Resolves a schema that is at hand as bytes.
 

@@ -271,6 +271,7 @@ class _RecordNames:
         path_name = payload.meta.path_name
         if self._taken.setdefault(folder + path_name, payload.data) is not payload.data:
             key = (folder, id(payload.data))
+            prefix = next(filter(path_name.startswith, records.OBJECT_PREFIXES), prefix)
             if key not in self._moved:
                 self._moved[key] = self._free_name(prefix)
             path_name = self._moved[key]

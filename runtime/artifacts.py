@@ -12,6 +12,7 @@ from torch.export import ExportedProgram
 from .errors import DeserializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
+from .exporting.payloads import with_objects
 from .importing import import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
@@ -88,10 +89,11 @@ def serialize(
     if not isinstance(ep, ExportedProgram):
         raise TypeError(f"expected an ExportedProgram, found {type(ep).__name__}")
     check_versions(opset_version, "opset_version")
-    tree = to_json(export_program(ep, opset_version=opset_version))
+    objects: dict[str, Any] = {}
+    tree = to_json(export_program(ep, opset_version=opset_version, objects=objects))
     pickles = (
         pickled(dict(ep.state_dict), pickle_protocol),
-        pickled(dict(ep.constants), pickle_protocol),
+        pickled(with_objects(ep.constants, objects), pickle_protocol),
         b"" if ep.example_inputs is None else pickled(ep.example_inputs, pickle_protocol),
     )
     artifact = SerializedArtifact(tree, *pickles)

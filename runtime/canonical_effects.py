@@ -152,6 +152,8 @@ def _changed(call: Call) -> list[str]:
         return everything
     if target.kind is TargetKind.HIGHER_ORDER:
         return everything if target.name in _ON_OBJECTS else []
+    if any(named.arg.type == "as_custom_obj" for named in call.node.inputs):
+        return everything  # objects may change, whatever the operator is called
     if target.packet in IN_PLACE:
         return everything if _is_on(call, IN_PLACE[target.packet]) else []
     if _is_in_place(target):

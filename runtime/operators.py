@@ -137,7 +137,6 @@ NOT_YET: Mapping[str, str] = MappingProxyType(
     {
         "triton_kernel_wrapper_functional": "Triton kernels",
         "triton_kernel_wrapper_mutation": "Triton kernels",
-        "call_torchbind": "methods of custom (torchbind) objects",
         "aoti_call_delegate": "modules lowered by AOTInductor",
         "executorch_call_delegate": "modules lowered by ExecuTorch",
     }

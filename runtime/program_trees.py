@@ -45,7 +45,7 @@ def to_tree(
 def from_tree(
     tree: ExportedProgram,
     weights: Mapping[str, torch.Tensor],
-    constants: Mapping[str, torch.Tensor],
+    constants: Mapping[str, Any],
     *,
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
     types: Iterable[type] = (),
@@ -57,7 +57,8 @@ def from_tree(
     Args:
         tree: The tree, of `to_tree` or `pt2wire.read` for example. It is checked first.
         weights: Parameters and persistent buffers by name; they are used as they are, not copied.
-        constants: Constants and non-persistent buffers by name.
+        constants: Constants, non-persistent buffers and custom objects by name, also of the objects that
+            stand in arguments of nodes: the tree names them.
         example_inputs: Positional and keyword arguments as for `torch.export.export`. Without them, stand-ins
             on the meta device are made from the tree, because PyTorch checks inputs against guards only in
             programs that have example inputs.

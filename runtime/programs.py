@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 
 from .archive import records
 from .archive.contents import NewProgram, write_archive
-from .archive.payloads import config_of
+from .archive.payloads import Payload, config_of
 from .archive.reader import Source
 from .archive.target import Target
 from .archives import (
@@ -26,7 +26,7 @@ from .digests import check_digest
 from .errors import DeserializeError, Pt2WireError, SerializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
-from .exporting.payloads import PayloadRecords, export_constants, export_weights
+from .exporting.payloads import PayloadRecords, export_constants, export_weights, with_objects
 from .generated import types
 from .importing import import_program
 from .importing.devices import DeviceMap, Devices
@@ -34,9 +34,10 @@ from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .importing.treespecs import import_treespec
 from .limits import DEFAULT_LIMITS, Limits
-from .permissions import MissingWeights, Permissions, permit
+from .permissions import ALLOW_PICKLE, MissingWeights, Permissions, permit
 from .trees import check_opset, check_versions, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
+from .validation.payloads import unused_objects
 from .warning import warn_user
 
 Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
@@ -280,10 +281,13 @@ def _new_program(
 ) -> NewProgram:
     try:
         sample_inputs, flat_inputs = export_example_inputs(program.example_inputs, pickle_protocol)
-        tree = export_program(program, opset_version=opset_version)
+        objects: dict[str, Any] = {}
+        tree = export_program(program, opset_version=opset_version, objects=objects)
         _warn_of_refusal(name, tree)
         weights = export_weights(program.state_dict, payloads)
-        constants = export_constants(program.constants, payloads, program.state_dict)
+        constants = export_constants(
+            with_objects(program.constants, objects), payloads, program.state_dict, pickle_protocol
+        )
         _warn_of_missing(name, weights, constants)
         return NewProgram(
             tree=tree,
@@ -355,6 +359,8 @@ def _import(
             devices.move_program(tree)
             devices.move_payloads(weights)
             devices.move_payloads(constants)
+        if not permissions.allow_pickle:
+            constants = _without_unused_objects(tree, constants, path)
         return import_program(
             tree,
             state_dict=import_weights(weights, storages, "weights", permissions),
@@ -367,6 +373,19 @@ def _import(
     except Pt2WireError as error:
         error.path = joined(path, error.path or "")
         raise
+
+
+def _without_unused_objects(
+    tree: types.ExportedProgram, constants: Mapping[str, Payload], path: str
+) -> dict[str, Payload]:
+    """The constants but for pickles that nothing in the program needs: PyTorch adds objects that it takes."""
+    unused = unused_objects(tree, config_of(constants))
+    if unused:
+        warn_user(
+            f"{path}: loaded without {', '.join(map(repr, unused))} among its constants, with which the "
+            f"program was traced and which it does not need. {ALLOW_PICKLE}"
+        )
+    return {fqn: payload for fqn, payload in constants.items() if fqn not in unused}
 
 
 def _check_text(extra_files: Mapping[str, str | bytes]) -> None:

@@ -250,40 +250,15 @@ def test_what_is_not_written_yet_is_refused_by_node(forward, message):
     [
         ("triton_kernel_wrapper_functional", "Triton kernels"),
         ("triton_kernel_wrapper_mutation", "Triton kernels"),
-        ("call_torchbind", "methods of custom"),
         ("aoti_call_delegate", "modules lowered by AOTInductor"),
     ],
 )
 def test_higher_order_operators_that_need_more_are_refused_by_name(operator_name, what):
-    from torch._higher_order_ops import aoti_call_delegate, torchbind, triton_kernel_wrap  # noqa: F401
+    from torch._higher_order_ops import aoti_call_delegate, triton_kernel_wrap  # noqa: F401
 
     ep = exported(lambda self, x: x + 1, torch.ones(2))
     node_named(ep, "add").target = getattr(torch.ops.higher_order, operator_name)
     with pytest.raises(SerializeError, match=f"^add: {what}.* cannot be written yet.*{operator_name}$"):
-        export_program(ep)
-
-
-def test_custom_objects_are_refused_by_node():
-    torch.ops.load_library(f"{torch.__path__[0]}/lib/libtorchbind_test.so")
-
-    @torch._library.register_fake_class("_TorchScriptTesting::_Foo")
-    class FakeFoo:
-        def __init__(self, x, y):
-            self.x, self.y = x, y
-
-        @classmethod
-        def __obj_unflatten__(cls, flat):
-            return cls(**dict(flat))
-
-        def add_tensor(self, z):
-            return (self.x + self.y) * z
-
-    foo = torch.classes._TorchScriptTesting._Foo(10, 20)
-    try:
-        ep = exported(lambda self, x: x + self.foo.add_tensor(x), torch.ones(2), attributes={"foo": foo})
-    finally:
-        torch._library.fake_class_registry.deregister_fake_class("_TorchScriptTesting::_Foo")
-    with pytest.raises(SerializeError, match=r"^obj_foo: custom \(torchbind or opaque\) objects"):
         export_program(ep)
 
 

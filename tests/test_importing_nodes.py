@@ -209,15 +209,14 @@ def test_every_member_of_argument_is_read_or_refused_with_a_reason() -> None:
     assert set(types.Argument.FIELD_IDS) - covered == {"as_graph", "as_custom_obj"}
 
 
-def test_custom_objects_are_refused() -> None:
+def test_custom_objects_that_are_not_there_are_refused() -> None:
     custom = A.of_custom_obj(types.CustomObjArgument(name="o", class_fqn="a.B"))
     node = _node("torch.ops.aten.relu.default", [_input("self", custom)], [_tensor("y")], name="y")
     with pytest.raises(DeserializeError) as caught:
         _read(_graph(_RELU.__class__(**{**_fields(_RELU), "outputs": [_tensor("z")], "name": "z"}), node))
     assert str(caught.value) == (
-        "nodes[1].inputs[0].arg.as_custom_obj: custom (torchbind or opaque) objects cannot be read "
-        "yet, found 'o' of "
-        "class a.B, in node 'y'"
+        "nodes[1].inputs[0].arg.as_custom_obj: expected the object 'o' of class a.B among the constants, "
+        "found none, in node 'y'"
     )
 
 

@@ -106,15 +106,6 @@ def test_symbolic_booleans_are_arguments_too() -> None:
     assert import_input_spec(spec, _values()) == InputSpec(InputKind.USER_INPUT, SymBoolArgument("b"), None)
 
 
-def test_custom_objects_are_refused() -> None:
-    spec = types.InputToCustomObjSpec(arg=types.CustomObjArgument("o", "a.B"), custom_obj_name="obj")
-    with pytest.raises(DeserializeError) as caught:
-        import_signature(types.GraphSignature([types.InputSpec.of_custom_obj(spec)], []), _values())
-    assert str(caught.value) == (
-        "input_specs[0]: custom (torchbind or opaque) objects cannot be read yet, found 'obj'"
-    )
-
-
 @pytest.mark.parametrize("name", ['a")+__import__("os").system("true', "a\\", "a\nb", "a..b", "", "a" * 600])
 def test_names_of_weights_that_could_end_a_string_are_refused(name: str) -> None:
     specs: list[Any] = [

@@ -285,7 +285,10 @@ def _resized() -> torch.Tensor:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "fake": (_fake, "cannot save a fake tensor of a subclass (TwoTensor)"),
     "resized": (_resized, "need 32 bytes, the payload 'weight_0' has 4"),
-    "object": (lambda: object(), "cannot save a constant that is no tensor (object)"),
+    "object": (
+        lambda: object(),
+        "cannot save a constant that is neither a tensor nor an object of PyTorch's (object)",
+    ),
 }
 
 

@@ -164,7 +164,7 @@ LIES: dict[str, tuple[Callable[[PayloadMeta], None], str]] = {
     "another size": (lambda meta: _sized(meta, 5), "expected sizes [4, 4] as in the graph, found [5, 5]"),
     "a negative size": (lambda meta: _sized(meta, -4), "expected numbers from 0 up"),
     "another layout": (_compressed, "expected ccol_indices, row_indices, values"),
-    "a pickle inside": (_pickled, "expected the bytes of a tensor, found a pickled object"),
+    "a pickle inside": (_pickled, "expected the bytes of a tensor, found the pickle"),
     "another part": (_another_part, "expected the part that the whole names, found another"),
 }
 

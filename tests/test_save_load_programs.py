@@ -157,7 +157,7 @@ def test_a_program_that_pytorch_loads_and_we_refuse_is_saved_with_a_warning() ->
 def test_an_error_in_one_of_several_programs_names_it() -> None:
     broken = torch.export.export(torch.nn.Linear(4, 3), (INPUT,))
     broken.constants["odd"] = object()
-    with pytest.raises(pt2wire.SerializeError, match="second:odd: cannot save a constant that is no tensor"):
+    with pytest.raises(pt2wire.SerializeError, match="second:odd: cannot save a constant that is neither"):
         saved({"first": linear_program(), "second": broken})
 
 

@@ -53,7 +53,7 @@ def test_pytorchs_files_do_not_name_the_class_and_are_refused_likewise() -> None
     ep = exported(lambda self, x: x + self.weight, torch.ones(2, 2), attributes={"weight": weight})
     file = io.BytesIO()
     torch.export.save(ep, file)
-    with pytest.raises(UnsafeArtifactError, match="found a pickled object"):
+    with pytest.raises(UnsafeArtifactError, match="found the pickle"):
         pt2wire.load(io.BytesIO(file.getvalue()))
     with pytest.raises(UnsafeArtifactError, match=r"without running code of torch\.testing.*TwoTensor"):
         pt2wire.load(io.BytesIO(file.getvalue()), types=[nn.ReLU])

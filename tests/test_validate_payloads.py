@@ -157,7 +157,7 @@ LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
     _pickled: (
         "payload-pickled",
         "weights['weight']",
-        "expected the bytes of a tensor, found a pickled object",
+        "expected the bytes of a tensor, found the pickle 'weight_0'",
     ),
     _outside: (
         "payload-record",

@@ -20,6 +20,10 @@ INDEX = "thrift/index.compact"
 
 WEIGHT_PREFIX = "weight_"
 TENSOR_PREFIX = "tensor_"
+#: PyTorch tells by these how an object was pickled: by TorchScript, or by Python.
+SCRIPT_OBJECT_PREFIX = "custom_obj_"
+OPAQUE_OBJECT_PREFIX = "opaque_obj_"
+OBJECT_PREFIXES = (SCRIPT_OBJECT_PREFIX, OPAQUE_OBJECT_PREFIX)
 
 # What every archive holds beside its programs.
 FIXED_CONTENT: dict[str, bytes] = {

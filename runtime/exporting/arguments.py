@@ -16,6 +16,7 @@ from torch.fx import GraphModule, Node
 from ..errors import SerializeError
 from ..extensions import extension_text
 from ..generated import types
+from ..objects import object_class
 from .faults import located
 from .tables import TypeTable
 from .values import (
@@ -50,9 +51,7 @@ def export_argument(
     try:
         export = _ARGUMENTS[type(value)]
     except KeyError:
-        raise SerializeError(
-            f"expected an argument that the format can hold, found {_name(value)} ({value!r:.80})"
-        ) from None
+        return _export_object(value, values)
     return export(value, values, empty_list)
 
 
@@ -128,18 +127,37 @@ def _export_dict(value: dict[Any, Any], values: Values, empty_list: Make | None)
     return types.Argument.of_string_to_argument(items)
 
 
+def _export_object(value: Any, values: Values) -> types.Argument:
+    """Write the name that a custom object gets here, under which it is among the constants of the file."""
+    # To PyTorch, members of enums are objects, which it pickles; `exact_inputs` holds them as they are.
+    class_fqn = None if isinstance(value, enum.Enum) else object_class(value)
+    if class_fqn is None:
+        raise SerializeError(
+            f"expected an argument that the format can hold, found {_name(value)} ({value!r:.80})"
+        )
+    name = f"_custom_obj_{len(values.objects)}"
+    values.objects[name] = value
+    return types.Argument.of_custom_obj(types.CustomObjArgument(name=name, class_fqn=class_fqn))
+
+
 def _export_reference(node: Node, values: Values, empty_list: Make | None) -> types.Argument:
     if node.op == "get_attr" and node not in values.references:
         return types.Argument.of_graph(export_subgraph(node, values))
     member, name = _reference(node, values)
-    return _REFERENCES[member](name)
+    return _REFERENCES[member](name, values)
 
 
-_REFERENCES: dict[str, Callable[[str], types.Argument]] = {
-    "as_tensor": lambda name: types.Argument.of_tensor(types.TensorArgument(name=name)),
-    "as_sym_int": lambda name: types.Argument.of_sym_int(types.SymIntArgument.of_name(name)),
-    "as_sym_float": lambda name: types.Argument.of_sym_float(types.SymFloatArgument.of_name(name)),
-    "as_sym_bool": lambda name: types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name)),
+def _custom_obj(name: str, values: Values) -> types.Argument:
+    class_fqn = values.custom_objs[name].class_fqn
+    return types.Argument.of_custom_obj(types.CustomObjArgument(name=name, class_fqn=class_fqn))
+
+
+_REFERENCES: dict[str, Callable[[str, Values], types.Argument]] = {
+    "as_tensor": lambda name, _: types.Argument.of_tensor(types.TensorArgument(name=name)),
+    "as_sym_int": lambda name, _: types.Argument.of_sym_int(types.SymIntArgument.of_name(name)),
+    "as_sym_float": lambda name, _: types.Argument.of_sym_float(types.SymFloatArgument.of_name(name)),
+    "as_sym_bool": lambda name, _: types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name)),
+    "as_custom_obj": _custom_obj,
 }
 
 

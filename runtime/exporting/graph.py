@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 
 from ..errors import SerializeError
 from ..generated import types
+from ..objects import object_class
 from .arguments import export_argument, export_input
 from .constants import export_held_tensor, held_tensor, placed_by
 from .exact import export_exact, export_notes, export_own_notes
@@ -42,7 +43,7 @@ def export_graph(module: GraphModule, values: Values) -> types.Graph:
         tensor_values=values.tensors,
         sym_int_values=values.sym_ints,
         sym_bool_values=values.sym_bools,
-        custom_obj_values={},
+        custom_obj_values=values.custom_objs,
         sym_float_values=values.sym_floats,
     )
     for node in module.graph.nodes:
@@ -60,10 +61,7 @@ def _add_placeholder(node: Node, graph: types.Graph, values: Values) -> None:
     try:
         export = _PLACEHOLDERS[type(value)]
     except KeyError:
-        raise SerializeError(
-            "expected a tensor, a symbolic int, int, float, str, bool, None or a member of an enum as input, "
-            f"found {type(value).__qualname__}"
-        ) from None
+        export = _export_object
     graph.inputs.append(export(node, value, values))
     values.order.append(node.name)
     if (notes := export_notes(node.meta, values.own)) is not None:
@@ -76,6 +74,17 @@ def _export_constant(node: Node, value: Any, values: Values) -> types.Argument:
     return export_argument(value, values)
 
 
+def _export_object(node: Node, value: Any, values: Values) -> types.Argument:
+    class_fqn = object_class(value)
+    if class_fqn is None:
+        raise SerializeError(
+            "expected a tensor, a symbolic int, int, float, str, bool, None, a member of an enum or a custom "
+            f"object as input, found {type(value).__qualname__}"
+        )
+    values.refused.append(f"an object of the opaque type {class_fqn} as input")
+    return _export_input(node, CustomObjArgument(name=node.name, class_fqn=class_fqn), values)
+
+
 def _export_input(node: Node, value: Any, values: Values) -> types.Argument:
     return export_value(node.name, value, (node,), values)
 
@@ -84,13 +93,6 @@ def _export_enum_member(node: Node, value: enum.Enum, values: Values) -> types.A
     # Which member it is stands in the signature.
     values.beyond.append(f"the input `{node.name}`, a member of an enum")
     return types.Argument.of_none(True)
-
-
-def _refuse_custom_obj(node: Node, value: CustomObjArgument, values: Values) -> types.Argument:
-    raise SerializeError(
-        f"custom (torchbind or opaque) objects cannot be written yet, found one of class {value.class_fqn}",
-        hint="Replace the object by tensors",
-    )
 
 
 _PLACEHOLDERS: TypeTable[Callable[[Node, Any, Values], types.Argument]] = TypeTable(
@@ -103,7 +105,7 @@ _PLACEHOLDERS: TypeTable[Callable[[Node, Any, Values], types.Argument]] = TypeTa
         float: _export_constant,
         NoneType: _export_constant,
         enum.Enum: _export_enum_member,
-        CustomObjArgument: _refuse_custom_obj,
+        CustomObjArgument: _export_input,
     },
     exact=(int, float, str),
 )

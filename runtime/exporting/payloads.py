@@ -8,6 +8,7 @@ tensor's memory.
 from __future__ import annotations
 
 import ctypes
+import pickle
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +17,19 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, is_fake
 
 from ..archive.extents import check_payload
-from ..archive.records import CONSTANTS, TENSOR_PREFIX, WEIGHT_PREFIX, WEIGHTS
+from ..archive.records import (
+    CONSTANTS,
+    OPAQUE_OBJECT_PREFIX,
+    SCRIPT_OBJECT_PREFIX,
+    TENSOR_PREFIX,
+    WEIGHT_PREFIX,
+    WEIGHTS,
+)
 from ..errors import Pt2WireError, SerializeError
 from ..generated.types import PayloadConfig, PayloadMeta
 from ..layouts import PARTS
 from ..lazy_bits import apply_bits, is_pending
+from ..objects import object_class
 from ..sparse import parts_of
 from .exact import class_path
 from .example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
@@ -40,6 +49,7 @@ class PayloadRecords:
     contents: dict[str, Callable[[], memoryview]] = field(default_factory=dict)
     _path_names: dict[Hashable, str] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
+    _objects: list[Any] = field(default_factory=list)
 
     def add(self, tensor: torch.Tensor, folder: str, prefix: str) -> str:
         """The name of the payload in `folder` that holds the tensor's storage.
@@ -64,9 +74,39 @@ class PayloadRecords:
         return path_name
 
     def _new_name(self, folder: str, prefix: str) -> str:
-        number = self._counts.get(folder, 0)
-        self._counts[folder] = number + 1
+        number = self._counts.get(folder + prefix, 0)
+        self._counts[folder + prefix] = number + 1
         return f"{prefix}{number}"
+
+    def add_object(self, value: Any, folder: str, pickle_protocol: int) -> str:
+        """The name of the payload in `folder` that holds an object, pickled as it is now.
+
+        Raises:
+            SerializeError: It cannot be pickled.
+        """
+        key = (folder, "object", id(value))
+        path_name = self._path_names.get(key)
+        if path_name is None:
+            prefix, data = _pickled_object(value, pickle_protocol)
+            path_name = self._path_names[key] = self._new_name(folder, prefix)
+            self.contents[folder + path_name] = lambda: memoryview(data)
+            self._objects.append(value)  # an id is free for others once its object is gone
+        return path_name
+
+
+def _pickled_object(value: Any, pickle_protocol: int) -> tuple[str, bytes]:
+    try:
+        if isinstance(value, torch.ScriptObject):
+            return SCRIPT_OBJECT_PREFIX, torch._C._pickle_save(value)
+        return OPAQUE_OBJECT_PREFIX, pickle.dumps(value, protocol=pickle_protocol)
+    except Exception as error:  # of the object's own methods
+        raise SerializeError(
+            f"cannot pickle an object of class {object_class(value)} ({type(error).__name__}: "
+            f"{error!s:.120})",
+            hint="Give its class def_pickle() in C++"
+            if isinstance(value, torch.ScriptObject)
+            else "Define the class at the top of its module",
+        ) from error
 
 
 def _contents(tensor: torch.Tensor) -> Callable[[], memoryview]:
@@ -85,18 +125,42 @@ def export_weights(state_dict: Mapping[str, torch.Tensor], records: PayloadRecor
     return _export(state_dict, records, WEIGHTS, WEIGHT_PREFIX)
 
 
+def with_objects(constants: Mapping[str, Any], objects: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file holds as constants of a program: also the objects that stand in arguments of its nodes.
+
+    Raises:
+        SerializeError: A constant has the name that such an object got.
+    """
+    for name, value in objects.items():
+        if constants.get(name, value) is not value:
+            raise SerializeError("expected a name that no object in an argument has", path=name)
+    return {**objects, **constants}
+
+
 def export_constants(
-    constants: Mapping[str, Any], records: PayloadRecords, state_dict: Mapping[str, torch.Tensor]
+    constants: Mapping[str, Any],
+    records: PayloadRecords,
+    state_dict: Mapping[str, torch.Tensor],
+    pickle_protocol: int,
 ) -> PayloadConfig:
-    """Payloads of a program's constants and non-persistent buffers.
+    """Payloads of a program's constants, non-persistent buffers and custom objects.
 
     A constant that shares its storage with a weight is stored a second time, since PyTorch's readers look for
-    constants in their own folder only, and says whose storage it shares.
+    constants in their own folder only, and says whose storage it shares. Objects are pickled, as PyTorch
+    pickles them.
 
     Raises:
         SerializeError: Names a constant that cannot be written.
     """
-    return _export(constants, records, CONSTANTS, TENSOR_PREFIX, state_dict.items())
+    tensors = {fqn: value for fqn, value in constants.items() if object_class(value) is None}
+    config = _export(tensors, records, CONSTANTS, TENSOR_PREFIX, state_dict.items()).config
+    for fqn in (fqn for fqn in constants if fqn not in tensors):
+        try:
+            path_name = records.add_object(constants[fqn], CONSTANTS, pickle_protocol)
+        except SerializeError as error:
+            raise SerializeError(error.message, path=fqn, hint=error.hint) from error.__cause__
+        config[fqn] = PayloadMeta(path_name=path_name, is_param=False, use_pickle=True, tensor_meta=None)
+    return PayloadConfig(config={fqn: config[fqn] for fqn in constants})
 
 
 def _export(
@@ -199,8 +263,8 @@ def _check_supported(fqn: str, tensor: object) -> None:
 _REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
     (
         lambda value: not isinstance(value, torch.Tensor),
-        "a constant that is no tensor",
-        "Custom and opaque objects are not supported yet",
+        "a constant that is neither a tensor nor an object of PyTorch's",
+        "Register its class with torch._library.opaque_object, or replace it by tensors",
     ),
     (
         lambda tensor: _is_subclass(tensor) and is_fake(tensor),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch._export.non_strict_utils import _enable_graph_inputs_of_type_nn_module
@@ -24,7 +25,10 @@ from .values import Values
 
 @collector_off()
 def export_program(
-    ep: ExportedProgram, *, opset_version: Mapping[str, int] | None = None
+    ep: ExportedProgram,
+    *,
+    opset_version: Mapping[str, int] | None = None,
+    objects: dict[str, Any] | None = None,
 ) -> types.ExportedProgram:
     """Write an exported program as a tree, without its weights; the program is left untouched.
 
@@ -32,6 +36,8 @@ def export_program(
         ep: What `torch.export.export` returned, or what its `run_decompositions` made of that.
         opset_version: The version of each operator namespace that the program was written for. That of `aten`
             defaults to the installed one.
+        objects: Filled with the custom objects that stand in arguments, by the names that the tree has for
+            them; they belong to the constants of the file.
 
     Returns:
         The tree, equal to what PyTorch's serializer makes of the same program. It shares nothing with the
@@ -55,7 +61,7 @@ def export_program(
             f"expected a valid program: {reason}",
             hint="It was changed after torch.export; mend it, or export again",
         ) from cause
-    values = Values(Symbols())
+    values = Values(Symbols(), objects={} if objects is None else objects)
     graph = export_graph(ep.graph_module, values)
     namedtuples: dict[str, types.NamedTupleDef] = {}
     # Modules among the inputs are nodes to pytree while a program is exported and written, not otherwise.

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch.export.graph_signature import (
     ConstantArgument,
+    CustomObjArgument,
     ExportGraphSignature,
     InputKind,
     InputSpec,
@@ -76,6 +77,7 @@ _ARGUMENT_SPECS: dict[type, Callable[[Any, Values], types.Argument]] = {
     ),
     SymBoolArgument: lambda spec, values: _export_condition(_value_name(spec, values), values),
     ConstantArgument: lambda spec, values: export_argument(spec.value, values),
+    CustomObjArgument: lambda spec, values: types.Argument.of_custom_obj(_object(spec, values)),
 }
 
 
@@ -94,6 +96,12 @@ def _tensor(spec: Any, values: Values) -> types.TensorArgument:
     if type(spec) is not TensorArgument:
         raise SerializeError(f"expected a tensor, found {type(spec).__name__}")
     return types.TensorArgument(name=_value_name(spec, values))
+
+
+def _object(spec: Any, values: Values) -> types.CustomObjArgument:
+    if type(spec) is not CustomObjArgument:
+        raise SerializeError(f"expected a custom object, found {type(spec).__name__}")
+    return types.CustomObjArgument(name=_value_name(spec, values), class_fqn=spec.class_fqn)
 
 
 def _target(spec: InputSpec | OutputSpec) -> str:
@@ -187,9 +195,8 @@ def _export_buffer(spec: InputSpec, values: Values) -> types.InputSpec:
 
 
 def _export_custom_obj(spec: InputSpec, values: Values) -> types.InputSpec:
-    raise SerializeError(
-        f"custom (torchbind or opaque) objects cannot be written yet, found `{spec.target}`",
-        hint="Replace the object by tensors",
+    return types.InputSpec.of_custom_obj(
+        types.InputToCustomObjSpec(arg=_object(spec.arg, values), custom_obj_name=_target(spec))
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.export.graph_signature import CustomObjArgument
 from torch.fx import Node
 
 from ..errors import SerializeError
@@ -46,7 +47,8 @@ class Values:
 
     Attributes:
         symbols: The memo of the program's symbolic numbers, shared by all of its graphs.
-        tensors, sym_ints, sym_floats, sym_bools: What each name stands for, as the format's graph keeps it.
+        tensors, sym_ints, sym_floats, sym_bools, custom_objs: What each name stands for, as the graph of the
+            format keeps it.
         references: How an argument refers to what an FX node produced: the member of `Argument`, and the
             name. A value of several outputs has none itself, the `getitem` nodes that take it apart have.
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
@@ -58,6 +60,8 @@ class Values:
         attributes: The `get_attr` nodes that arguments have named so far.
         items: The names of the `getitem` nodes that take the node that is being written apart.
         order: The names of all FX nodes in the order in which reading makes them.
+        objects: By the name given to it here, each custom object that stands in an argument itself; shared by
+            all graphs of the program.
     """
 
     symbols: Symbols
@@ -65,6 +69,7 @@ class Values:
     sym_ints: dict[str, types.SymInt] = field(default_factory=dict)
     sym_floats: dict[str, types.SymFloat] = field(default_factory=dict)
     sym_bools: dict[str, types.SymBool] = field(default_factory=dict)
+    custom_objs: dict[str, types.CustomObjArgument] = field(default_factory=dict)
     references: dict[Node, tuple[str, str]] = field(default_factory=dict)
     duplicates: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
@@ -75,10 +80,13 @@ class Values:
     attributes: set[Node] = field(default_factory=set)
     items: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
+    objects: dict[str, Any] = field(default_factory=dict)
 
     def inner(self) -> Values:
         """Those of a subgraph, empty."""
-        return Values(self.symbols, own=self.own, refused=self.refused, beyond=self.beyond)
+        return Values(
+            self.symbols, own=self.own, refused=self.refused, beyond=self.beyond, objects=self.objects
+        )
 
 
 def export_value(name: str, value: Any, owners: Iterable[Node], values: Values) -> types.Argument:
@@ -137,6 +145,13 @@ def _define_sym_bool(name: str, value: bool | torch.SymBool, values: Values) -> 
     return types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name))
 
 
+def _define_custom_obj(name: str, value: CustomObjArgument, values: Values) -> types.Argument:
+    # Both name the class; the other name is that under which PyTorch looks for the object when it retraces.
+    described = types.CustomObjArgument(name=value.name, class_fqn=value.class_fqn)
+    _add(name, described, values.custom_objs)
+    return types.Argument.of_custom_obj(types.CustomObjArgument(name=name, class_fqn=value.class_fqn))
+
+
 def _add(name: str, value: Any, table: dict[str, Any]) -> None:
     if name in table:
         raise SerializeError(f"expected unique names, found a second value named `{name}`")
@@ -153,6 +168,7 @@ _DEFINITIONS: TypeTable[tuple[str, _Define]] = TypeTable(
         torch.SymInt: ("as_sym_int", _define_sym_int),
         float: ("as_sym_float", _define_sym_float),
         torch.SymFloat: ("as_sym_float", _define_sym_float),
+        CustomObjArgument: ("as_custom_obj", _define_custom_obj),
     }
 )
 

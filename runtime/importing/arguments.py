@@ -117,10 +117,9 @@ def _attribute(target: str, exact_name: str | None, values: Values) -> Node:
 
 
 def _custom_obj(value: types.CustomObjArgument, values: Values) -> Any:
-    raise DeserializeError(
-        f"custom (torchbind or opaque) objects cannot be read yet, found {value.name[:80]!r} of class "
-        f"{value.class_fqn[:80]}"
-    )
+    if value.name in values.nodes:
+        return values.nodes[value.name]
+    return values.program.objects.of_argument(value)
 
 
 def _operator(value: str, values: Values) -> Any:

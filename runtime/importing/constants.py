@@ -47,7 +47,9 @@ def _tensor(constant: types.GraphConstant, values: Values) -> torch.Tensor:
     payload = types.PayloadMeta(path_name="", is_param=False, use_pickle=False, tensor_meta=meta)
     named = {constant.name: Payload(payload, memoryview(constant.data))}
     storages = PayloadStorages(copy=True)
-    return import_constants(named, {}, storages, "data", values.program.permissions)[constant.name]
+    constants = import_constants(named, {}, storages, "data", values.program.permissions)
+    tensor: torch.Tensor = constants[constant.name]
+    return tensor
 
 
 def place_held_tensors(values: Values, output: Node) -> None:

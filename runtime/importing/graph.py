@@ -93,6 +93,7 @@ _INPUT_MEMBERS = {
     "as_sym_int": lambda value: value.as_name,
     "as_sym_float": lambda value: value.as_name,
     "as_sym_bool": lambda value: value.as_name,
+    "as_custom_obj": lambda value: value.name,
 }
 _CONSTANT_MEMBERS = ("as_int", "as_float", "as_bool", "as_none", "as_string")
 

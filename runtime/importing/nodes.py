@@ -48,7 +48,7 @@ def import_node(node: types.Node, values: Values) -> None:
     except Exception as error:
         raise located(error, "target") from error
     higher_order = isinstance(target, HigherOrderOperator)
-    in_tuple = higher_order and not node.is_hop_single_tensor_return
+    in_tuple = higher_order and not node.is_hop_single_tensor_return and not _is_own_result(node)
     values.in_containers = {subgraph.name: subgraph for subgraph in node.subgraphs or ()}
     if isinstance(target, OpOverload) or is_extension(target):
         args, kwargs = _import_inputs(node, target, values)
@@ -92,6 +92,12 @@ def import_notes(node: types.Node | types.Notes, values: Values) -> dict[str, An
     if node.module_stack is not None:
         meta["nn_module_stack"] = import_module_stack(node.module_stack)
     return meta
+
+
+def _is_own_result(node: types.Node) -> bool:
+    """Whether a node's only result has the name of the node: else another node takes it out of a tuple."""
+    names = [_output_name(output.type, output.value) for output in node.outputs if output.type in _SYMBOLIC]
+    return len(node.outputs) == 1 and names == [node.name]
 
 
 def _first_name(node: types.Node) -> str | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 from ..archive.extents import Extent, check_payload, tensor_extent
 from ..archive.payloads import Payload, alias_problem, same_bytes
+from ..archive.records import OBJECT_PREFIXES, SCRIPT_OBJECT_PREFIX
 from ..classes import handing_in, known_class
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta, TensorMeta
@@ -18,7 +20,7 @@ from ..lazy_bits import apply_bits, set_bits
 from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
 from ..warning import warn_user
-from .pickles import open_pickle
+from .pickles import open_object, open_pickle
 from .values import import_device, import_dtype, import_layout
 
 _MEMORY_ALIGNMENT = 16
@@ -106,8 +108,10 @@ def import_constants(
     storages: PayloadStorages,
     path: str,
     permissions: Permissions = NO_PERMISSIONS,
-) -> dict[str, torch.Tensor]:
-    """A program's constants and non-persistent buffers; `weights` are those whose storage some may share.
+) -> dict[str, Any]:
+    """A program's constants, non-persistent buffers and custom objects.
+
+    `weights` are those whose storage some may share.
 
     Raises:
         DeserializeError: A payload is missing, too short, or contradicts its metadata.
@@ -122,14 +126,14 @@ def _import(
     storages: PayloadStorages,
     path: str,
     permissions: Permissions,
-) -> dict[str, torch.Tensor]:
+) -> dict[str, Any]:
     maker = _Maker(payloads, weights, storages, permissions)
     return {fqn: maker.make(payload, f"{path}.{fqn}") for fqn, payload in payloads.items()}
 
 
 @dataclass(slots=True)
 class _Maker:
-    """Makes the tensors of one config.
+    """Makes the tensors and objects of one config.
 
     Attributes:
         payloads: Those of the config.
@@ -143,11 +147,13 @@ class _Maker:
     storages: PayloadStorages
     permissions: Permissions
     # Parameters that are equal in everything are one parameter under several names: tied weights.
-    _made: dict[object, torch.Tensor] = field(default_factory=dict)
+    _made: dict[object, Any] = field(default_factory=dict)
 
-    def make(self, payload: Payload, where: str) -> torch.Tensor:
+    def make(self, payload: Payload, where: str) -> Any:
         meta = payload.meta
         if meta.use_pickle:
+            if meta.path_name.startswith(OBJECT_PREFIXES):
+                return self._object(meta.path_name, payload.data, where)
             pickle = ("pickle", id(payload.data), meta.is_param)
             if pickle not in self._made:
                 self._made[pickle] = _unpickled(payload, where, self.permissions)
@@ -175,7 +181,21 @@ class _Maker:
             self._made[identity] = _as_subclass(tensor, meta.tensor_meta, where, self.permissions)
         return self._made[identity]
 
-    def _sparse(self, payload: Payload, meta: TensorMeta, where: str) -> torch.Tensor:
+    def _object(self, path_name: str, data: memoryview, where: str) -> Any:
+        """A custom object."""
+        if not self.permissions.allow_pickle:
+            raise UnsafeArtifactError(
+                f"stored as the pickle {path_name[:80]!r}, which can run code when it is opened",
+                path=where,
+                hint=ALLOW_PICKLE,
+            )
+        identity = ("object", id(data))
+        if identity not in self._made:
+            script = path_name.startswith(SCRIPT_OBJECT_PREFIX)
+            self._made[identity] = open_object(data, where, script=script)
+        return self._made[identity]
+
+    def _sparse(self, payload: Payload, meta: TensorMeta, where: str) -> Any:
         parts = {name: self.make(part, f"{where}.{name}") for name, part in payload.inner.items()}
         identity = (meta.layout, payload.meta.is_param, *map(id, parts.values()))
         if identity not in self._made:

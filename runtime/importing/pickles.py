@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import re
 import warnings
 from collections.abc import Iterable
@@ -72,6 +73,27 @@ def open_pickle(
             ) from error
         raise DeserializeError(
             f"expected what torch.save writes, found other or damaged bytes ({reason(error)})", path=path
+        ) from error
+
+
+def open_object(data: bytes | memoryview, path: str, *, script: bool) -> Any:
+    """What the pickle of a custom object holds. It may run any code: the caller has permitted that.
+
+    Args:
+        data: The pickle.
+        path: What it is called in messages.
+        script: Whether TorchScript wrote it, rather than Python.
+
+    Raises:
+        DeserializeError: It is damaged, or of a class that is not there.
+    """
+    try:
+        return torch._C._pickle_load_obj(bytes(data)) if script else pickle.loads(data)
+    except Exception as error:  # damaged pickles raise anything
+        raise DeserializeError(
+            f"expected a pickled object, found what cannot be opened ({reason(error)})",
+            path=path,
+            hint="Load the library that registers the class before loading",
         ) from error
 
 

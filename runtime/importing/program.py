@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch._export.verifier import Verifier, load_verifier
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 from ..collector import collector_off
 from ..errors import DeserializeError
@@ -19,6 +20,7 @@ from .faults import each, within
 from .graph import import_graph
 from .metadata import import_graph_metadata
 from .module_calls import import_module_call_graph
+from .objects import Objects
 from .signature import import_signature
 from .subclasses import Subclasses
 from .symbols import Symbols, import_range_constraints, import_ranges
@@ -38,7 +40,7 @@ def import_program(
     Args:
         tree: The program, checked by `validate`.
         state_dict: Parameters and persistent buffers, by name.
-        constants: Other buffers and constant tensors, by name.
+        constants: Other buffers, constant tensors and custom objects, by name.
         example_inputs: Positional and keyword arguments of one call, or None.
         permissions: What the caller permits the program.
 
@@ -64,7 +66,8 @@ def import_program(
             guards = each("", tree.guards_code, lambda guard: check_guard(guard, permissions.limits))
         symbols = Symbols(ranges, permissions.limits)
         module = tree.graph_module
-        program = Program(symbols, permissions, Subclasses(permissions.types).make)
+        objects = Objects(constants, module.signature, pytree.tree_leaves(example_inputs))
+        program = Program(symbols, permissions, Subclasses(permissions.types).make, objects)
         with within("graph_module"):
             with within("graph"):
                 values = import_graph(module.graph, program, _constant_inputs(module.signature))
@@ -86,7 +89,7 @@ def import_program(
                 range_constraints=import_range_constraints(ranges, symbols),
                 module_call_graph=calls,
                 example_inputs=example_inputs,
-                constants=dict(constants),
+                constants=objects.kept(),
                 verifiers=verifiers,
             )
             if ep.graph.owning_module is not ep.graph_module:

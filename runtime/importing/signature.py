@@ -63,15 +63,22 @@ def import_argument_spec(argument: types.Argument, values: Values) -> Any:
     member = argument.type
     make = _ARGUMENT_SPECS.get(member)
     if make is not None:
-        return make(argument.value)
+        return make(argument.value, values)
     return ConstantArgument(name="", value=import_argument(argument, values))
 
 
-_ARGUMENT_SPECS: dict[str, Callable[[Any], Any]] = {
-    "as_tensor": lambda value: TensorArgument(name=value.name),
-    "as_sym_int": lambda value: SymIntArgument(name=value.as_name),
-    "as_sym_float": lambda value: SymFloatArgument(name=value.as_name),
-    "as_sym_bool": lambda value: SymBoolArgument(name=value.as_name),
+def _object(value: types.CustomObjArgument, values: Values) -> CustomObjArgument:
+    known = values.node(value.name).meta["val"]
+    fake = known.fake_val if isinstance(known, CustomObjArgument) else known
+    return CustomObjArgument(name=value.name, class_fqn=value.class_fqn, fake_val=fake)
+
+
+_ARGUMENT_SPECS: dict[str, Callable[[Any, Values], Any]] = {
+    "as_tensor": lambda value, _: TensorArgument(name=value.name),
+    "as_sym_int": lambda value, _: SymIntArgument(name=value.as_name),
+    "as_sym_float": lambda value, _: SymFloatArgument(name=value.as_name),
+    "as_sym_bool": lambda value, _: SymBoolArgument(name=value.as_name),
+    "as_custom_obj": _object,
 }
 
 
@@ -136,8 +143,8 @@ def _import_buffer(spec: types.InputToBufferSpec, values: Values) -> InputSpec:
 
 
 def _import_custom_obj(spec: types.InputToCustomObjSpec, values: Values) -> InputSpec:
-    raise DeserializeError(
-        f"custom (torchbind or opaque) objects cannot be read yet, found {spec.custom_obj_name[:80]!r}"
+    return InputSpec(
+        kind=InputKind.CUSTOM_OBJ, arg=_object(spec.arg, values), target=_target(spec.custom_obj_name)
     )
 
 

@@ -21,6 +21,7 @@ from ..permissions import NO_PERMISSIONS, Permissions
 from ..sparse import put_together
 from .faults import each, each_value, located
 from .metadata import Metadata
+from .objects import Objects
 from .symbols import Symbols
 
 
@@ -49,6 +50,7 @@ class Program:
         permissions: What the caller permits it.
         tensors: Its fake tensors.
         metadata: Its nodes' metadata.
+        objects: Its custom objects.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class Program:
         symbols: Symbols,
         permissions: Permissions = NO_PERMISSIONS,
         make_subclass: MakeSubclass | None = None,
+        objects: Objects | None = None,
     ) -> None:
         self.symbols = symbols
+        self.objects = objects or Objects({}, types.GraphSignature([], []))
         self.permissions = permissions
         self.tensors = FakeTensors(symbols, make_subclass)
         self.metadata = Metadata()
@@ -134,7 +138,7 @@ def import_value(name: str, values: Values, own: bool = False) -> Any:
         own: Whether it shares no symbolic number with another value.
 
     Returns:
-        A fake tensor, a number or a symbolic number.
+        A fake tensor, a number, a symbolic number, or what PyTorch keeps of a custom object.
 
     Raises:
         DeserializeError: The graph lists no such value, or its description is wrong.
@@ -155,6 +159,9 @@ def import_value(name: str, values: Values, own: bool = False) -> Any:
         if (sym_float := tree.sym_float_values.get(name)) is not None:
             step = "sym_float_values"
             return import_sym_float(sym_float, symbols)
+        if (custom_obj := tree.custom_obj_values.get(name)) is not None:
+            step = "custom_obj_values"
+            return values.program.objects.of_input(name, custom_obj, values.program.tensors.mode)
     except Exception as error:
         raise located(error, f"{step}[{name!r}]") from error
     raise DeserializeError(

@@ -13,10 +13,11 @@ from .constants import check_held_tensors
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
-from .subgraphs import check_operands
+from .subgraphs import check_method, check_operands
 from .values import check_tensor_meta
 
 _CONSTANTS = frozenset({"as_none", "as_int", "as_float", "as_bool", "as_string"})
+_NUMBERS = frozenset({"as_sym_int", "as_sym_float", "as_sym_bool"})
 _NOT_OUTPUTS = frozenset({"as_graph", "as_operator", "as_string_to_argument"})
 
 
@@ -148,7 +149,7 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         scope.add("metadata", message, f".metadata[{key!r}]")
     # The single output of a higher-order operator may come in a tuple, and is then another node's.
     is_higher_order = problem is None and target is not None and target.kind is TargetKind.HIGHER_ORDER
-    in_tuple = is_higher_order and not node.is_hop_single_tensor_return
+    in_tuple = is_higher_order and not (node.is_hop_single_tensor_return or _is_own_result(node))
     single = len(node.outputs) == 1 and not in_tuple
     for position, output in enumerate(node.outputs):
         if output.type == "as_none":
@@ -159,6 +160,13 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             continue
         for name, kind in DEFINES[output.type](output.value):
             scope.define(name, kind, own=single and name == node.name)
+
+
+def _is_own_result(node: types.Node) -> bool:
+    # A number that is the node's only result, and not in a tuple.
+    return [(output.type in _NUMBERS, argument_names(output)) for output in node.outputs] == [
+        (True, [node.name])
+    ]
 
 
 def _item_names(graph: types.Graph) -> set[str]:
@@ -209,6 +217,8 @@ def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:
 def _call_higher_order(scope: Scope, node: types.Node, target: Target) -> None:
     for message in check_operands(node, target.name):
         scope.add("subgraph", message, ".inputs")
+    for message in check_method(node, target.name):
+        scope.add("method", message, ".inputs")
 
 
 _CALLS: Mapping[TargetKind, Callable[[Scope, types.Node, Target], None]] = {

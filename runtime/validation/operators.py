@@ -47,15 +47,15 @@ _ARGUMENTS: Mapping[str, frozenset[str]] = {
     "List[str]": frozenset({"as_strings"}),
 }
 
-#: Members that fit a return. An undefined tensor is written as none.
+#: Members that fit a return. An undefined tensor is written as none, and an unused number.
 _RETURNS: Mapping[str, frozenset[str]] = {
     "Tensor": frozenset({"as_tensor", "as_none"}),
     "Optional[Tensor]": frozenset({"as_tensor", "as_none"}),
     "List[Tensor]": frozenset({"as_tensors"}),
-    "number": frozenset({"as_sym_int", "as_sym_float", "as_sym_bool"}),
-    "int": frozenset({"as_sym_int"}),
-    "float": frozenset({"as_sym_float"}),
-    "bool": frozenset({"as_sym_bool"}),
+    "number": frozenset({"as_sym_int", "as_sym_float", "as_sym_bool", "as_none"}),
+    "int": frozenset({"as_sym_int", "as_none"}),
+    "float": frozenset({"as_sym_float", "as_none"}),
+    "bool": frozenset({"as_sym_bool", "as_none"}),
 }
 
 

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from ..archive.extents import check_one_dtype, tensor_extent
 from ..archive.payloads import alias_problem
+from ..archive.records import OBJECT_PREFIXES
 from ..classes import handing_in, known_class
 from ..errors import DeserializeError
 from ..findings import Finding
@@ -47,10 +48,14 @@ def validate_payloads(
         expected a payload for 'bias', found none
     """
     findings = Findings()
+    unused = unused_objects(tree, constants)
     for field, config in (("weights", weights), ("constants", constants)):
         for fqn, payload in config.config.items():
             path = f"{field}[{fqn[:80]!r}]"
-            _check_payload(payload, path, findings, permissions)
+            if field != "constants" or fqn not in unused:
+                _check_payload(payload, path, findings, permissions)
+            else:
+                _check_record(payload, path, findings)
             if payload.alias_of is not None:
                 owner = weights.config.get(payload.alias_of) or config.config.get(payload.alias_of)
                 if (problem := alias_problem(payload, owner)) is not None:
@@ -68,18 +73,48 @@ def validate_payloads(
     return findings.found
 
 
-def _check_payload(
-    payload: types.PayloadMeta, path: str, findings: Findings, permissions: Permissions
-) -> None:
+def unused_objects(tree: types.ExportedProgram, constants: types.PayloadConfig) -> list[str]:
+    """Constants that are pickled objects and that neither an input nor a node of the program names.
+
+    PyTorch stores an object that a program takes as its input under that input's name.
+    """
+    module = tree.graph_module
+    used = {name for name, _ in _loose_objects(module.graph, "")} | _traced_again(module.graph)
+    used |= {
+        getattr(spec.value, WEIGHTS[spec.type])
+        for spec in module.signature.input_specs
+        if spec.type in WEIGHTS
+    }
+    return [
+        fqn
+        for fqn, payload in constants.config.items()
+        if fqn not in used and payload.use_pickle and payload.path_name.startswith(OBJECT_PREFIXES)
+    ]
+
+
+def _traced_again(graph: types.Graph) -> set[str]:
+    # PyTorch looks for the schemas of methods whose calls are ordered by tokens when it makes a module.
+    calls = [node for node in graph.nodes if node.target == "torch.ops.higher_order.with_effects"]
+    inputs = [named.arg for node in calls for named in node.inputs if named.arg.type == "as_custom_obj"]
+    return {argument.as_custom_obj.name for argument in inputs}
+
+
+def _check_record(payload: types.PayloadMeta, path: str, findings: Findings) -> None:
     if not _RECORD.fullmatch(payload.path_name):
         message = f"expected a plain file name, found {payload.path_name[:80]!r}"
         findings.add("payload-record", f"{path}.path_name", message)
+
+
+def _check_payload(
+    payload: types.PayloadMeta, path: str, findings: Findings, permissions: Permissions
+) -> None:
+    _check_record(payload, path, findings)
     if payload.absent and permissions.missing_weights == "error":
         message = "expected the bytes of a tensor, found one saved without them"
         findings.add("payload-absent", path, message, MISSING_WEIGHTS)
     if payload.use_pickle:
         if not permissions.allow_pickle:
-            _check_pickled(payload.tensor_meta, path, findings, permissions)
+            _check_pickled(payload, path, findings, permissions)
     elif payload.tensor_meta is None:
         findings.add("payload-meta", path, "expected metadata of a tensor, found none")
     elif payload.tensor_meta.layout in PARTS:
@@ -92,12 +127,13 @@ def _check_payload(
 
 
 def _check_pickled(
-    meta: types.TensorMeta | None, path: str, findings: Findings, permissions: Permissions
+    payload: types.PayloadMeta, path: str, findings: Findings, permissions: Permissions
 ) -> None:
-    """A tensor of a class of its own, for whose class the caller has to vouch."""
-    rule = "payload-pickled"
+    """A tensor of a class of its own, for whose class the caller has to vouch, or an object."""
+    rule, meta = "payload-pickled", payload.tensor_meta
     if meta is None or (meta.subclass is None and not permissions.types):
-        findings.add(rule, path, "expected the bytes of a tensor, found a pickled object", ALLOW_PICKLE)
+        message = f"expected the bytes of a tensor, found the pickle {payload.path_name[:80]!r}"
+        findings.add(rule, path, message, ALLOW_PICKLE)
     # PyTorch does not say which class it is; opening it shows whether it is one of those.
     elif meta.subclass is not None and known_class(meta.subclass, permissions.types) is None:
         message = f"expected the bytes of a tensor, found a pickled one of the class {meta.subclass[:80]!r}"
@@ -155,6 +191,10 @@ def _check_signature(
         if payload.is_param != (spec.type == "parameter"):
             found = "a parameter" if payload.is_param else "no parameter"
             findings.add("payload-kind", path, f"expected the payload of a {spec.type}, found {found}")
+        if spec.type == "custom_obj":
+            if not payload.use_pickle:
+                findings.add("payload-kind", path, "expected the pickle of an object, found a tensor")
+            continue
         meta = values.get(spec.value.arg.name)
         if meta is None or payload.tensor_meta is None or payload.use_pickle:
             continue

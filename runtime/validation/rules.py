@@ -61,6 +61,12 @@ _RULES = (
     ),
     Rule("depth", "tree", "Subgraphs and dictionaries are not nested without bound."),
     Rule(
+        "method",
+        "tree",
+        "A method of a custom object is called by a public name.",
+        unsafe=True,
+    ),
+    Rule(
         "target",
         "tree",
         "A node calls an operator or a function of the table of symbolic functions.",

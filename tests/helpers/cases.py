@@ -40,6 +40,7 @@ class Case:
             it loaded from it.
         types: The classes that loading has to be handed.
         broken: What our error says where we refuse the file that PyTorch wrote, as PyTorch does.
+        pickled: Whether it holds custom objects, so that no file of it is read without `allow_pickle=True`.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Case:
     unread: str | None = None
     broken: str | None = None
     types: tuple[type, ...] = ()
+    pickled: bool = False
 
     def make_inputs(self, **sizes: int) -> Inputs:
         """Fresh inputs, the same at every call: a program may change them in place."""

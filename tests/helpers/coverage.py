@@ -22,6 +22,7 @@ from .families import FAMILIES
 from .families_more import MORE_FAMILIES
 from .libraries import LIBRARIES
 from .models import BEYOND, GROUPS
+from .models_objects import OBJECTS, OBJECTS_BEYOND
 from .oracles import LOSSES, Trips, trips_of, unexplained
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/coverage.md"
@@ -30,6 +31,8 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/coverage.md"
 SECTIONS: dict[str, Table] = {
     **GROUPS,
     "Where PyTorch gives up": BEYOND,
+    "Custom objects": OBJECTS,
+    "Custom objects where PyTorch gives up": OBJECTS_BEYOND,
     "Models of transformers": FAMILIES,
     "Further models of transformers": MORE_FAMILIES,
     "Models of diffusers and PyTorch Geometric": LIBRARIES,
@@ -75,8 +78,9 @@ their assumptions, signature, ranges, guards, module call graph, tree specs, not
 strides and sharing, and outputs and side effects of two calls in a row. `outputs` means that those of the
 calls are the same, and something else is not. `-` means that there was nothing to try. Two columns say how
 well each reads the other's files. Files are loaded with no option but the classes of tensors that they hold,
-and so nothing else is unpickled; the last column says whose files give more with `allow_pickle=True`. What
-neither of the two formats keeps is left out of the comparison:
+and so nothing else is unpickled, but for those of programs with custom objects, which need
+`allow_pickle=True`; the last column says whose files give more with it than without. What neither of the two
+formats keeps is left out of the comparison:
 
 {losses}
 """
@@ -127,8 +131,8 @@ def _needs_allow_pickle(trips: Trips, pytorch_saves: bool, saves: bool) -> str:
         return equal != "yes" and _outcome(trips, saved, lambda: getattr(trips, trusted))[1] != equal
 
     writers = {
-        "PyTorch's": gains(pytorch_saves, "ours_of_pytorch", "trusting_pytorchs"),
-        "pt2wire's": gains(saves, "ours_of_ours", "trusting_ours"),
+        "PyTorch's": gains(pytorch_saves, "careful_pytorchs", "trusting_pytorchs"),
+        "pt2wire's": gains(saves, "careful_ours", "trusting_ours"),
     }
     return ", ".join(writer for writer, gained in writers.items() if gained) or "no"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pt2wire.generated import types
+
 from .lies import CALLS, GRAPH, IN_COND, Tree, lie, node_of
 
 
@@ -20,3 +22,19 @@ def forward_arguments_of_one_name(tree: Tree) -> None:
 def branches_without_outputs(tree: Tree) -> None:
     for branch in node_of(tree, "cond").inputs[1:3]:
         branch.arg.as_graph.graph.outputs.clear()
+
+
+@lie(
+    "method",
+    f"{GRAPH}.nodes[6].inputs",
+    "expected a custom object and the name of a method, found as_tensor, as_string, "
+    "in node 'sin' (torch.ops.higher_order.call_torchbind)",
+)
+def method_of_a_tensor(tree: Tree) -> None:
+    node = node_of(tree, "sin")
+    node.target = "torch.ops.higher_order.call_torchbind"
+    node.is_hop_single_tensor_return = True
+    node.inputs[0].name = ""
+    node.inputs.append(
+        types.NamedArgument("", types.Argument.of_string("sin"), types.ArgumentKind.POSITIONAL)
+    )

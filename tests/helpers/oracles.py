@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dataclasses
 import importlib
 import io
 import json
@@ -23,6 +24,7 @@ import torch
 from pt2wire.generated import json_codec, types
 from pt2wire.generated.base import Struct, Union
 from torch.export import ExportedProgram
+from torch.export.graph_signature import ExportGraphSignature, InputKind
 from torch.export.passes import move_to_device_pass
 
 from .cases import Case
@@ -135,6 +137,14 @@ class Trips:
         return self.load(self.our_file)
 
     @cached_property
+    def careful_pytorchs(self) -> ExportedProgram:
+        return self.load(self.pytorch_file, allow_pickle=False) if self.case.pickled else self.ours_of_pytorch
+
+    @cached_property
+    def careful_ours(self) -> ExportedProgram:
+        return self.load(self.our_file, allow_pickle=False) if self.case.pickled else self.ours_of_ours
+
+    @cached_property
     def trusting_pytorchs(self) -> ExportedProgram:
         return self.load(self.pytorch_file, allow_pickle=True)
 
@@ -143,8 +153,9 @@ class Trips:
         return self.load(self.our_file, allow_pickle=True)
 
     def load(self, data: bytes, **options: Any) -> ExportedProgram:
-        """The program that pt2wire reads, handed the classes that the model needs."""
-        return pt2wire.load(io.BytesIO(data), types=self.case.types, **options)
+        """The program that pt2wire reads, with the classes and the permission that the model needs."""
+        options = {"types": self.case.types, "allow_pickle": self.case.pickled} | options
+        return pt2wire.load(io.BytesIO(data), **options)
 
     @property
     def loaded(self) -> dict[str, ExportedProgram]:
@@ -330,6 +341,8 @@ PROMISES: tuple[Promise, ...] = (
 _TABLES = (
     ("models", "MODELS"),
     ("models", "BEYOND"),
+    ("models_objects", "OBJECTS"),
+    ("models_objects", "OBJECTS_BEYOND"),
     ("examples", "EXAMPLES"),
     ("families", "FAMILIES"),
     ("families_more", "MORE_FAMILIES"),
@@ -398,7 +411,7 @@ def json_differences(path: str, expected: Any, found: Any) -> Iterator[str]:
 
 
 def _run(trips: Trips, program: ExportedProgram, sizes: dict[str, int]) -> Description:
-    module = program.module()
+    module = _module(program)
     description: Description = {}
     # The module works on the tensors of the program itself; others still need them as they were.
     before = {name: _copy(tensor.detach()) for name, tensor in _state(program).items()}
@@ -413,6 +426,18 @@ def _run(trips: Trips, program: ExportedProgram, sizes: dict[str, int]) -> Descr
             if describe_value("", tensor.detach()) != describe_value("", before[name]):
                 tensor.copy_(before[name])
     return description
+
+
+def _module(program: ExportedProgram) -> torch.nn.Module:
+    signature = program.graph_signature
+    if any(spec.kind is InputKind.TOKEN for spec in signature.input_specs):
+        # PyTorch takes tokens out of the program itself, and leaves it invalid.
+        signature = ExportGraphSignature(
+            [dataclasses.replace(spec, arg=copy.copy(spec.arg)) for spec in signature.input_specs],
+            [dataclasses.replace(spec, arg=copy.copy(spec.arg)) for spec in signature.output_specs],
+        )
+        program = program._update(copy.deepcopy(program.graph_module), signature)
+    return program.module()
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:

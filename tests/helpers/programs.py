@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import sympy
 import torch
 from torch import Tensor
+from torch._library.fake_class_registry import FakeScriptObject
 from torch._subclasses import FakeTensor
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
@@ -201,7 +203,7 @@ def _describe(value: Any) -> str:
     for kinds, describe in _DESCRIPTIONS:
         if isinstance(value, kinds):
             return describe(value)
-    return f"{type(value).__name__}({value})"
+    return _ADDRESS.sub("", f"{type(value).__name__}({value})")
 
 
 def _describe_tensor(tensor: Tensor) -> str:
@@ -252,4 +254,7 @@ _DESCRIPTIONS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     ((list, tuple, set, frozenset), _describe_sequence),
     ((str, float, complex, int, bytes, type(None)), lambda value: f"{type(value).__name__} {value!r}"),
     (torch._ops.OpOverload, str),
+    (torch.ScriptObject, lambda value: f"{value._type().qualified_name()} {_describe(value.__getstate__())}"),
+    (FakeScriptObject, lambda value: f"fake of {_describe(value.real_obj)}"),
 )
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")

@@ -144,7 +144,9 @@ def _another_order(nodes: list[Json], random: Random) -> list[Json]:
 
 def _is_fence(node: Json) -> bool:
     target = node["target"]
-    if target.startswith(("torch._functorch", "#")) or "call_torchbind" in target:
+    if target.startswith(("torch._functorch", "#")):
+        return True
+    if any("as_custom_obj" in named["arg"] for named in node["inputs"]):
         return True
     if any(
         _is_fence(inner) for argument in _subgraphs(node["inputs"]) for inner in argument["graph"]["nodes"]

@@ -38,6 +38,7 @@ class Case:
         unsaved: What the error of PyTorch's own `save` says, as a pattern, where it refuses the program.
         unread: What the error says where PyTorch refuses the file that it wrote itself, or cannot call what
             it loaded from it.
+        flat: Call the graph itself, as `module()` cannot call joint graphs.
         types: The classes that loading has to be handed.
         broken: What our error says where we refuse the file that PyTorch wrote, as PyTorch does.
         pickled: Whether it holds custom objects, so that no file of it is read without `allow_pickle=True`.
@@ -56,6 +57,7 @@ class Case:
     broken: str | None = None
     types: tuple[type, ...] = ()
     pickled: bool = False
+    flat: bool = False
 
     def make_inputs(self, **sizes: int) -> Inputs:
         """Fresh inputs, the same at every call: a program may change them in place."""

@@ -13,6 +13,7 @@ from .models_operators import OPERATORS
 from .models_shapes import SHAPES
 from .models_structure import STRUCTURE
 from .models_tensors import TENSORS, TENSORS_BEYOND
+from .models_training import TRAINING
 from .models_weights import WEIGHTS
 
 #: Models that PyTorch saves and loads, by what they are about.
@@ -23,6 +24,7 @@ GROUPS: dict[str, Table] = {
     "Kinds of tensors": TENSORS,
     "Structure": STRUCTURE,
     "Operators and arguments": OPERATORS,
+    "Training, effects and higher-order operators": TRAINING,
     "Extensions": EXTENSIONS,
 }
 

@@ -26,6 +26,7 @@ from pt2wire.generated.base import Struct, Union
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature, InputKind
 from torch.export.passes import move_to_device_pass
+from torch.utils import _pytree as pytree
 
 from .cases import Case
 from .programs import (
@@ -81,7 +82,8 @@ class Trips:
         for number, sizes in enumerate(({}, *self.case.sizes)):
             key = id(program), number
             if key not in self._outputs:
-                self._outputs[key] = _run(self, program, sizes)
+                run = _run_flat if self.case.flat else _run
+                self._outputs[key] = run(self, program, sizes)
             found.append(self._outputs[key])
         return found
 
@@ -438,6 +440,14 @@ def _module(program: ExportedProgram) -> torch.nn.Module:
         )
         program = program._update(copy.deepcopy(program.graph_module), signature)
     return program.module()
+
+
+def _run_flat(trips: Trips, program: ExportedProgram, sizes: dict[str, int]) -> Description:
+    args, kwargs = trips.case.make_inputs(**sizes)
+    given, state = iter(pytree.tree_leaves((args, kwargs))), _state(program)
+    specs = program.graph_signature.input_specs
+    flat = [next(given) if spec.target is None else _copy(state[spec.target].detach()) for spec in specs]
+    return describe_value("output", program.graph_module(*flat))
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,99 @@
+"""Joint graphs of forward and backward, effects in order, weights that change, higher-order operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn, randn
+from torch._higher_order_ops import out_dtype, strict_mode
+from torch._higher_order_ops.associative_scan import associative_scan
+from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
+from torch._higher_order_ops.foreach_map import foreach_map
+from torch._higher_order_ops.invoke_subgraph import mark_compile_region
+from torch.export import ExportedProgram
+from torch.export.experimental import _export_forward_backward
+
+from .cases import Table, call
+
+TRAINING = Table()
+
+_library = torch.library.Library("pt2wire_effects", "DEF")
+for _signature in ("log(Tensor x, str text) -> Tensor", "say(Tensor x) -> ()"):
+    _library.define(_signature)
+for _name, _function in (("log", lambda x, text: x.clone()), ("say", lambda x: None)):
+    _library.impl(_name, _function, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"pt2wire_effects::{_name}", _function, lib=_library)
+    _operator = getattr(torch.ops.pt2wire_effects, _name).default
+    _register_effectful_op(_operator, _EffectType.ORDERED)
+
+
+@TRAINING.case(lambda: call(randn(3)), after=lambda ep: ep.run_decompositions())
+def effects_in_order(self: nn.Module, x: Tensor) -> Tensor:
+    first = torch.ops.pt2wire_effects.log(x, "first")
+    torch.ops.pt2wire_effects.say(first)
+    return torch.ops.pt2wire_effects.log(first * 2, "second")
+
+
+def _joint(ep: ExportedProgram) -> ExportedProgram:
+    joint = _export_forward_backward(ep)
+    for spec in joint.graph_signature.output_specs:
+        if spec.kind.name == "GRADIENT_TO_USER_INPUT":
+            spec.target = "x"  # PyTorch names it as it was called before it was renamed
+    return joint
+
+
+def _trained(m: Any) -> None:
+    m.layer = nn.Linear(3, 1)
+    m.register_buffer("calls", torch.zeros(1))
+
+
+@TRAINING.case(lambda: call(randn(4, 3, requires_grad=True), randn(4, 1)), _trained, after=_joint, flat=True)
+def loss_and_gradients(self: Any, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    self.calls.add_(1)
+    return ((self.layer(x) - y) ** 2).sum() * self.calls.sum(), x.detach() * 2
+
+
+def _changing(m: nn.Module) -> None:
+    m.frozen = nn.Parameter(randn(3), requires_grad=False)
+    m.register_buffer("state", randn(3))
+
+
+@TRAINING.case(lambda: call(randn(3)), _changing, after=lambda ep: ep.run_decompositions())
+def parameters_buffers_and_inputs_that_change(self: Any, x: Tensor) -> Tensor:
+    self.frozen.add_(x)
+    self.state.mul_(2)
+    x.sub_(self.state)
+    return self.frozen * x
+
+
+@mark_compile_region
+def _region(x: Tensor) -> Tensor:
+    return x.sin() + 1
+
+
+@TRAINING.case(lambda: call(randn(4, 3), torch.ones(2, 2, dtype=torch.int8)))
+def higher_order_operators(self: nn.Module, x: Tensor, whole: Tensor) -> Any:
+    return (
+        associative_scan(lambda one, other: one + other, x, 0, combine_mode="generic"),
+        _region(x) + _region(x * 2),
+        out_dtype(torch.ops.aten.mm.default, torch.int32, whole, whole),
+        strict_mode(lambda y: (y + 1, y - 1), (x,)),
+    )
+
+
+class _Cubed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return gradient
+
+
+@TRAINING.case(lambda: call(randn(3), randn(3)), export={"strict": True})
+def higher_order_operators_strict(self: nn.Module, x: Tensor, y: Tensor) -> Any:
+    sums = foreach_map(lambda one, other: one + other, [x, y], [y, y])
+    hinted = torch.ops.higher_order.hints_wrapper(lambda z: z + 1, (x,), {}, hints={"level": 1, "name": "a"})
+    return sums, hinted, _Cubed.apply(x)

@@ -137,19 +137,19 @@ NOT_YET: Mapping[str, str] = MappingProxyType(
     {
         "triton_kernel_wrapper_functional": "Triton kernels",
         "triton_kernel_wrapper_mutation": "Triton kernels",
-        "aoti_call_delegate": "modules lowered by AOTInductor",
-        "executorch_call_delegate": "modules lowered by ExecuTorch",
     }
 )
 
 #: Higher-order operators that a program may call, with what they do.
 HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
     {
+        "aoti_call_delegate": "a module lowered by AOTInductor, by its name",
         "associative_scan": "parallel prefix over a subgraph",
         "auto_functionalized": "an operator with side effects, made functional",
         "auto_functionalized_v2": "an operator with side effects on views, made functional",
         "call_torchbind": "a method of a custom object",
         "cond": "one of two subgraphs",
+        "executorch_call_delegate": "a module lowered by ExecuTorch's means, by its name",
         "flex_attention": "attention with a score subgraph and a mask subgraph",
         "foreach_map": "a subgraph over lists of tensors",
         "hints_wrapper": "a subgraph with hints for a compiler",
@@ -169,7 +169,8 @@ HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
     }
 )
 
-#: Higher-order operators that would let a file reach outside of itself, with the reason.
+#: Higher-order operators that would let a file reach outside of itself, with the reason: refused unless the
+#: caller allows them.
 DENIED_HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
     {
         "aoti_call_delegate": "it calls a compiled library that the file names",

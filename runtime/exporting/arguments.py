@@ -17,6 +17,7 @@ from ..errors import SerializeError
 from ..extensions import extension_text
 from ..generated import types
 from ..objects import object_class
+from .delegates import lowered_name
 from .faults import located
 from .tables import TypeTable
 from .values import (
@@ -142,6 +143,8 @@ def _export_object(value: Any, values: Values) -> types.Argument:
 
 def _export_reference(node: Node, values: Values, empty_list: Make | None) -> types.Argument:
     if node.op == "get_attr" and node not in values.references:
+        if (name := lowered_name(node, values)) is not None:
+            return types.Argument.of_string(name)
         return types.Argument.of_graph(export_subgraph(node, values))
     member, name = _reference(node, values)
     return _REFERENCES[member](name, values)
@@ -181,7 +184,7 @@ def export_subgraph(node: Node, values: Values) -> types.GraphArgument:
     if not isinstance(module, GraphModule):
         raise SerializeError(
             f"expected `{name}` to be a subgraph, found {_name(module)}",
-            hint="Modules lowered to a backend cannot be written yet",
+            hint="Of modules lowered to a backend, those are written that ExecuTorch or AOTInductor makes",
         )
     try:
         graph = export_graph(module, values.inner())

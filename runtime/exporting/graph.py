@@ -17,6 +17,7 @@ from ..generated import types
 from ..objects import object_class
 from .arguments import export_argument, export_input
 from .constants import export_held_tensor, held_tensor, placed_by
+from .delegates import is_lowered
 from .exact import export_exact, export_notes, export_own_notes
 from .faults import located
 from .nodes import export_node
@@ -124,7 +125,12 @@ def _add_call(node: Node, graph: types.Graph, values: Values) -> None:
 
 
 def _add_attribute(node: Node, graph: types.Graph, values: Values) -> None:
-    """A tensor, or of a subgraph the notes: it is written where a node is called with it."""
+    """A tensor, or of a subgraph the notes: it is written where a node is called with it.
+
+    Of a lowered module nothing but its name is.
+    """
+    if is_lowered(node):
+        return
     tensor = held_tensor(node)
     if tensor is not None:
         graph.constants = [] if graph.constants is None else graph.constants

@@ -17,6 +17,7 @@ from ..extensions import is_extension, schema_of
 from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, NOT_YET, SYMBOLIC_FUNCTIONS
 from .arguments import Make, export_input, export_operator_name
+from .delegates import delegate_arguments
 from .exact import export_exact_inputs, export_note
 from .metadata import export_metadata, export_module_stack
 from .order import add_to_order
@@ -67,7 +68,19 @@ def _export_higher_order(node: Node, values: Values) -> types.Node:
         raise SerializeError(
             f"{NOT_YET[target.name()]} cannot be written yet, found a call of {target.name()}"
         )
+    if target.name() == "aoti_call_delegate":
+        return _export_delegate(node, values)
     return _export_call(node, values, single_tensor=isinstance(node.meta.get("val"), torch.Tensor))
+
+
+def _export_delegate(node: Node, values: Values) -> types.Node:
+    inputs = [
+        types.NamedArgument(name="", arg=export_input(node, value, values), kind=_POSITIONAL)
+        for value in delegate_arguments(node, values)
+    ]
+    values.inexact = False  # what the lowered module is given, of tensors and custom objects, it knows itself
+    outputs = [_export_tensors(node.meta["val"], [node], f"{node.name}_unused", values)]
+    return _node(node, inputs, outputs, values, single_tensor=False)
 
 
 def _export_function(node: Node, values: Values) -> types.Node:

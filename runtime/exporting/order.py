@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch.fx import Graph, Node
 
+from .delegates import is_lowered
 from .values import Values
 
 
@@ -12,7 +13,7 @@ def add_to_order(node: Node, values: Values) -> None:
     attributes = [
         argument
         for argument in node.all_input_nodes
-        if argument.op == "get_attr" and next(iter(argument.users)) is node
+        if argument.op == "get_attr" and next(iter(argument.users)) is node and not is_lowered(argument)
     ]
     # Subgraphs, then tensors.
     values.order += [argument.name for argument in sorted(attributes, key=values.references.__contains__)]
@@ -23,7 +24,7 @@ def add_to_order(node: Node, values: Values) -> None:
 
 def export_order(graph: Graph, values: Values) -> list[str] | None:
     """Write the names of all FX nodes in order, or None where reading makes them in that order anyway."""
-    names = [node.name for node in graph.nodes]
+    names = [node.name for node in graph.nodes if not is_lowered(node)]
     # Of several `getitem` nodes for one value the format keeps one; and unused nodes are not written.
     if names == values.order or sorted(names) != sorted(values.order):
         return None

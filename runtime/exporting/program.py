@@ -88,6 +88,12 @@ def export_program(
         tree.beyond = list(dict.fromkeys(values.beyond))
     if values.own or tree.beyond is not None:
         tree.writer = types.Writer(name="pt2wire", version=__version__, revision=types.REVISION)
+    if values.left_out:
+        names = ", ".join(dict.fromkeys(values.left_out))
+        warn_user(
+            "lowered modules are written as their names, so that the program runs only where they are "
+            f"packaged beside it: {names}"
+        )
     if values.refused or values.beyond:
         found = "; ".join(dict.fromkeys(values.refused + values.beyond))
         warn_user(f"torch.export.load will refuse this program, pt2wire reads it: {found}")

@@ -62,6 +62,7 @@ class Values:
         order: The names of all FX nodes in the order in which reading makes them.
         objects: By the name given to it here, each custom object that stands in an argument itself; shared by
             all graphs of the program.
+        left_out: Names of lowered modules, which are no part of what is written, shared likewise.
     """
 
     symbols: Symbols
@@ -81,11 +82,17 @@ class Values:
     items: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
     objects: dict[str, Any] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
     def inner(self) -> Values:
         """Those of a subgraph, empty."""
         return Values(
-            self.symbols, own=self.own, refused=self.refused, beyond=self.beyond, objects=self.objects
+            self.symbols,
+            own=self.own,
+            refused=self.refused,
+            beyond=self.beyond,
+            objects=self.objects,
+            left_out=self.left_out,
         )
 
 

@@ -49,6 +49,7 @@ def import_node(node: types.Node, values: Values) -> None:
         raise located(error, "target") from error
     higher_order = isinstance(target, HigherOrderOperator)
     in_tuple = higher_order and not node.is_hop_single_tensor_return and not _is_own_result(node)
+    in_tuple = in_tuple and node.target != _LISTING
     values.in_containers = {subgraph.name: subgraph for subgraph in node.subgraphs or ()}
     if isinstance(target, OpOverload) or is_extension(target):
         args, kwargs = _import_inputs(node, target, values)
@@ -92,6 +93,10 @@ def import_notes(node: types.Node | types.Notes, values: Values) -> dict[str, An
     if node.module_stack is not None:
         meta["nn_module_stack"] = import_module_stack(node.module_stack)
     return meta
+
+
+#: The higher-order operator that yields a list of tensors itself, not in a tuple.
+_LISTING = "torch.ops.higher_order.aoti_call_delegate"
 
 
 def _is_own_result(node: types.Node) -> bool:

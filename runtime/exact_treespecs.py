@@ -233,6 +233,7 @@ _VALUES: dict[str, Callable[[types.Value, int], Any]] = {
     "as_complex": lambda value, depth: complex(value.as_complex.real, value.as_complex.imag),
     "as_enum": _enum,
     "as_scalar_type": _of_torch,
+    "as_extra_scalar_type": _of_torch,
     "as_layout": _of_torch,
     "as_memory_format": _of_torch,
     "as_device": _of_torch,

@@ -28,6 +28,7 @@ NOTES = [
     [(), [], math.inf, -0.0],
     {"dtype": torch.bfloat16, "device": torch.device("cuda", 1), "complex": 1 - 2j},
     (torch.strided, torch.channels_last),
+    {torch.uint4: [torch.bits8], "packed": (torch.float4_e2m1fn_x2,)},
 ]
 
 

@@ -349,3 +349,19 @@ def test_loading_refuses_an_argument_of_another_kind_as_validating_does(operator
     assert str(caught.value) == str(found[0].error())
     with pytest.raises(pt2wire.DeserializeError, match=re.escape(message)):
         pt2wire.from_tree(archive.programs["model"], ep.state_dict, ep.constants)
+
+
+def test_a_dtype_in_place_of_none_fits_parameters_for_dtypes_alone() -> None:
+    class Packed(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.view(torch.uint4).view(torch.uint8).add(x)
+
+    with pytest.warns(UserWarning, match="an argument of `view` .torch.uint4."):
+        tree = pt2wire.to_tree(torch.export.export(Packed(), (torch.ones(2, dtype=torch.uint8),)))
+    assert validate_operators(tree) == [] == pt2wire.validate(tree)
+    view, _, add = tree.graph_module.graph.nodes
+    assert view.exact_inputs is not None
+    named = types.NamedValue("other", view.exact_inputs[1].value)
+    add.inputs[1].arg, add.exact_inputs = types.Argument.of_none(True), [types.NamedValue("self"), named]
+    (finding,) = validate_operators(tree)
+    assert finding.message.startswith("expected Tensor for 'other' of torch.ops.aten.add.Tensor, found as_")

@@ -69,14 +69,15 @@ def export_input(
 
     Raises:
         SerializeError: As for `export_argument`, but not for lists of several kinds of items, for dicts with
-            other keys than texts, and for members of enums.
+            other keys than texts, for members of enums, and for dtypes.
     """
     try:
         return export_argument(value, values, empty_list)
     except SerializeError as error:
-        if not isinstance(value, (list, tuple, dict, enum.Enum)):
+        if not isinstance(value, (list, tuple, dict, enum.Enum, torch.dtype)):
             raise
-        values.beyond.append(f"an argument of `{node.name}` ({error.message})")
+        reason = str(value) if isinstance(value, torch.dtype) else error.message
+        values.beyond.append(f"an argument of `{node.name}` ({reason})")
         values.inexact = True
         return types.Argument.of_none(True)
 

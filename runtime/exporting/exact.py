@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch.fx import Node
 
 from ..classes import find_class
@@ -15,7 +16,7 @@ from .arguments import export_argument, export_subgraph
 from .metadata import METADATA_KEYS, export_metadata, export_module_stack
 from .symbols import Symbols
 from .tables import TypeTable
-from .values import Values
+from .values import EXTRA_SCALAR_TYPES, Values
 
 _NOTES = frozenset(METADATA_KEYS)
 
@@ -91,12 +92,18 @@ def class_path(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
+def _dtype(value: torch.dtype, values: Values) -> types.Value:
+    extra = EXTRA_SCALAR_TYPES.get(value)
+    return _single(value, values) if extra is None else types.Value.of_extra_scalar_type(extra)
+
+
 _VALUES: TypeTable[Callable[[Any, Values], types.Value]] = TypeTable(
     {
         tuple: _items(types.Value.of_tuple),
         list: _items(types.Value.of_list),
         dict: _dict,
         enum.Enum: _enum_member,
+        torch.dtype: _dtype,
         Node: _node,
         object: _single,
     }

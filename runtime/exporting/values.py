@@ -34,7 +34,7 @@ _SCALAR_TYPES: dict[torch.dtype, types.ScalarType] = _FromTorch("dtype", types.S
 _COMPLEX = frozenset(
     (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
 )
-_EXTRA_SCALAR_TYPES: dict[torch.dtype, types.ExtraScalarType] = _FromTorch("dtype", types.ExtraScalarType)
+EXTRA_SCALAR_TYPES: dict[torch.dtype, types.ExtraScalarType] = _FromTorch("dtype", types.ExtraScalarType)
 _LAYOUTS: dict[torch.layout, types.Layout] = _FromTorch("layout", types.Layout)
 _MEMORY_FORMATS: dict[torch.memory_format, types.MemoryFormat] = _FromTorch(
     "memory format", types.MemoryFormat
@@ -192,7 +192,7 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
     """
     layout = export_layout(tensor.layout)
     strides, offset = ((), 0) if layout in COMPRESSED else (tensor.stride(), tensor.storage_offset())
-    extra_dtype = _EXTRA_SCALAR_TYPES.get(tensor.dtype)
+    extra_dtype = EXTRA_SCALAR_TYPES.get(tensor.dtype)
     meta = types.TensorMeta(
         dtype=types.ScalarType.UNKNOWN if extra_dtype is not None else export_scalar_type(tensor.dtype),
         sizes=[export_sym_int(size, symbols) for size in tensor.shape],

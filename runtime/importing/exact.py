@@ -14,7 +14,14 @@ from ..treespecs import enum_member
 from .arguments import import_argument
 from .enums import import_enum_member
 from .faults import each, located
-from .values import Values, import_device, import_layout, import_memory_format, import_scalar_type
+from .values import (
+    Values,
+    import_device,
+    import_extra_scalar_type,
+    import_layout,
+    import_memory_format,
+    import_scalar_type,
+)
 
 _Single = Callable[[types.Value], Any]
 _Known = tuple[type, ...]  # classes that the caller has handed in
@@ -32,7 +39,7 @@ def import_exact(value: types.Value, values: Values) -> Any:
 
 
 def _single(value: types.Value, values: Values, known: _Known) -> Any:
-    if value.type == "as_enum":
+    if value.type in ("as_enum", "as_extra_scalar_type"):
         return _constant(value, known)
     if value.type != "as_subgraph":
         return import_argument(types.Argument.create(**{value.type: value.value}), values)
@@ -132,6 +139,7 @@ _CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "as_string": lambda value: value,
     "as_complex": lambda value: complex(value.real, value.imag),
     "as_scalar_type": import_scalar_type,
+    "as_extra_scalar_type": import_extra_scalar_type,
     "as_memory_format": import_memory_format,
     "as_layout": import_layout,
     "as_device": import_device,

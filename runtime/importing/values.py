@@ -355,10 +355,15 @@ def import_scalar_type(scalar_type: types.ScalarType) -> torch.dtype:
     return _lookup(_SCALAR_TYPES, scalar_type, "dtype")  # type: ignore[no-any-return]
 
 
+def import_extra_scalar_type(scalar_type: types.ExtraScalarType) -> torch.dtype:
+    """Read a dtype that PyTorch's format has no number for."""
+    return _EXTRA_SCALAR_TYPES[scalar_type]
+
+
 def import_dtype(meta: types.TensorMeta) -> torch.dtype:
     """Read the dtype of a tensor, whichever of the two fields holds it."""
     if meta.extra_dtype is not None:
-        return _EXTRA_SCALAR_TYPES[meta.extra_dtype]
+        return import_extra_scalar_type(meta.extra_dtype)
     return import_scalar_type(meta.dtype)
 
 

@@ -23,7 +23,9 @@ _CONSTANTS: dict[str, Callable[[Any], Any]] = {
     "as_float": lambda value: value,
     "as_string": lambda value: value,
 }
-_BEYOND_JSON = frozenset({"as_complex", "as_scalar_type", "as_memory_format", "as_layout", "as_device"})
+_BEYOND_JSON = frozenset(
+    {"as_complex", "as_scalar_type", "as_extra_scalar_type", "as_memory_format", "as_layout", "as_device"}
+)
 
 
 # -- arguments --------------------------------------------------------------------------------------------
@@ -126,6 +128,7 @@ def _check_enum(scope: Scope, member: str, value: types.EnumMember) -> None:
 _OWN: dict[str, Callable[[Scope, str, Any], None]] = {
     "as_subgraph": _check_named_subgraph,
     "as_enum": _check_enum,
+    "as_extra_scalar_type": lambda scope, member, value: None,
 }
 
 

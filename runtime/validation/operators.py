@@ -193,6 +193,7 @@ def _check_exists(text: str, path: str, node: types.Node, findings: Findings) ->
 
 def _check_call(schema: _Schema, node: types.Node, path: str, findings: Findings) -> None:
     given = set()
+    exact = {value.name: value.value for value in node.exact_inputs or () if value.value is not None}
     for position, named in enumerate(node.inputs):
         given.add(named.name)
         where = f"{path}.inputs[{position}]"
@@ -201,10 +202,13 @@ def _check_call(schema: _Schema, node: types.Node, path: str, findings: Findings
             findings.add("operator-arguments", f"{where}.name", message)
             continue
         fitting = schema.parameters[named.name]
-        if fitting is not None and named.arg.type not in fitting:
+        member = named.arg.type
+        if named.name in exact and exact[named.name].type == "as_extra_scalar_type":
+            member = "as_scalar_type"  # in whose place PyTorch's field has None
+        if fitting is not None and member not in fitting:
             message = (
                 f"expected {schema.types[named.name]} for {named.name!r} of {node.target}, "
-                f"found {named.arg.type}, in node {node.name!r}"
+                f"found {member}, in node {node.name!r}"
             )
             findings.add("operator-arguments", f"{where}.arg", message)
     for name in sorted(schema.required - given):

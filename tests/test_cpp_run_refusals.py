@@ -194,6 +194,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"_operator.{name}": getattr(operator, name) for name in _ONE + _TWO + _RELATIONS},
     **{f"math.{name}": getattr(math, name) for name in ("trunc", "floor", "ceil")},
     **{f"torch.{name}": getattr(torch, name) for name in ("sym_float", "sym_int", "sym_max", "sym_min")},
+    "builtins.round": round,
     **{f"torch.{name}": getattr(torch, name) for name in ("sym_not", "sym_ite", "sym_sum", "_sym_sqrt")},
 }
 
@@ -208,6 +209,10 @@ _OPERANDS: dict[str, Sequence[tuple[Any, ...]]] = {
     "_operator.or_": [(3, 6), (0, 5), (True, False), (False, False)],
     "torch.sym_not": [(True,), (False,)],
     "torch.sym_ite": [(True, 2, 3), (False, 2.5, 3.5)],
+    "builtins.round": [
+        *((number,) for number in _NUMBERS),
+        *itertools.product((*_NUMBERS, 0.125, 1.005, -2.675, 1e22), (0, 1, 2, 20, 2**62)),
+    ],
     "torch.sym_sum": [((1, 2, 3),), ((-5, 4),)],
 }
 
@@ -230,7 +235,7 @@ def _call(target: str, operands: Sequence[Any], name: str, result: type) -> type
         target=target,
         inputs=[
             types.NamedArgument(name=parameter, arg=_constant(operand))
-            for parameter, operand in zip(parameters, operands, strict=True)
+            for parameter, operand in zip(parameters, operands, strict=False)
         ],
         outputs=[types.Argument.create(**{member: symbol.create(as_name=name)})],
         metadata={},

@@ -79,7 +79,7 @@ def _export_object(node: Node, value: Any, values: Values) -> types.Argument:
     class_fqn = object_class(value)
     if class_fqn is None:
         raise SerializeError(
-            "expected a tensor, a symbolic int, int, float, str, bool, None, a member of an enum or a custom "
+            "expected a tensor, a number, symbolic or not, str, None, a member of an enum or a custom "
             f"object as input, found {type(value).__qualname__}"
         )
     values.refused.append(f"an object of the opaque type {class_fqn} as input")
@@ -88,6 +88,12 @@ def _export_object(node: Node, value: Any, values: Values) -> types.Argument:
 
 def _export_input(node: Node, value: Any, values: Values) -> types.Argument:
     return export_value(node.name, value, (node,), values)
+
+
+def _export_number(node: Node, value: Any, values: Values) -> types.Argument:
+    kind = "float" if isinstance(value, torch.SymFloat) else "bool"
+    values.refused.append(f"the symbolic {kind} `{node.name}` as an input of a subgraph")
+    return _export_input(node, value, values)
 
 
 def _export_enum_member(node: Node, value: enum.Enum, values: Values) -> types.Argument:
@@ -100,6 +106,8 @@ _PLACEHOLDERS: TypeTable[Callable[[Node, Any, Values], types.Argument]] = TypeTa
     {
         torch.Tensor: _export_input,
         torch.SymInt: _export_input,
+        torch.SymFloat: _export_number,
+        torch.SymBool: _export_number,
         int: _export_constant,
         bool: _export_constant,
         str: _export_constant,

@@ -86,7 +86,10 @@ def _export_delegate(node: Node, values: Values) -> types.Node:
 def _export_function(node: Node, values: Values) -> types.Node:
     name = export_operator_name(node.target)
     if name in SYMBOLIC_FUNCTIONS:
-        inputs = _positional(node, SYMBOLIC_FUNCTIONS[name].parameters, values)
+        function = SYMBOLIC_FUNCTIONS[name]
+        inputs = _positional(node, function.parameters, values)
+        if not function.read_by_torch:
+            values.refused.append(f"a call of {name}")
         return _node(node, inputs, _export_single(node, values), values)
     if name in FUNCTORCH_FUNCTIONS:
         return _export_call(node, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import math
 import operator
@@ -27,6 +28,7 @@ from ..operators import (
 
 _MODULES = {
     "_operator": operator,
+    "builtins": builtins,
     "math": math,
     "torch": torch,
     "torch._functorch.predispatch": torch._functorch.predispatch,

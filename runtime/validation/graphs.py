@@ -190,9 +190,10 @@ def _call_operator(scope: Scope, node: types.Node, target: Target) -> None:
 
 
 def _call_symbolic(scope: Scope, node: types.Node, target: Target) -> None:
-    parameters = SYMBOLIC_FUNCTIONS[node.target].parameters
-    if len(node.inputs) != len(parameters):
-        message = f"expected {len(parameters)} arguments, found {len(node.inputs)}"
+    function = SYMBOLIC_FUNCTIONS[node.target]
+    most = len(function.parameters)
+    if not most - function.optional <= len(node.inputs) <= most:
+        message = f"expected {most} arguments, found {len(node.inputs)}"
         scope.add("function-call", message, ".inputs")
     results = [output.type for output in node.outputs]
     if len(results) != 1 or results[0] not in ("as_sym_int", "as_sym_bool", "as_sym_float"):

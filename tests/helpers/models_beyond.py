@@ -108,6 +108,31 @@ def scan_that_makes_tensors_strict(self: nn.Module, xs: Tensor) -> Any:
     return scan(step, torch.ones(2), xs)
 
 
+@BEYOND.case(
+    lambda rows=11: call(torch.ones(rows)),
+    shapes={"x": {0: Dim.AUTO}},
+    sizes=({"rows": 13}, {"rows": 14}),
+    refused=({"rows": 3},),
+    unsaved="round",
+)
+def rounded_sizes(self: nn.Module, x: Tensor) -> Any:
+    return x.new_zeros(round(x.size(0) / 4)), x * round(x.size(0) / 3, 2), round(x.size(0) / 2)
+
+
+@BEYOND.case(
+    lambda rows=7: call(torch.ones(rows)),
+    shapes={"x": {0: Dim("rows", min=3, max=64)}},
+    sizes=({"rows": 31},),
+    refused=({"rows": 65},),
+    unsaved="SymFloat graph input",
+)
+def symbolic_numbers_passed_to_a_region(self: nn.Module, x: Tensor) -> Tensor:
+    half, many = x.size(0) / 2, x.size(0) > 20
+    with torch.no_grad():
+        y = x * half + many
+    return y + x
+
+
 class Plain(enum.Enum):
     A = "a"
     B = (1, 2)

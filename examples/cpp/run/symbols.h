@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -143,6 +146,19 @@ inline Values sum(const Values& in) {
   return total;
 }
 
+/// `round(a)`, an integer, or `round(a, digits)`; halves go to the even neighbour.
+inline Values python_round(const Values& in) {
+  const std::int64_t digits = in.size() > 1 ? as_int(in[1]) : 0;
+  if (digits < 0) fail("rounding to tens is not supported");
+  if (!in.at(0).isDouble()) return {as_int(in[0])};
+  const double number = in[0].toDouble();
+  if (in.size() == 1) return {integral(std::nearbyint(number))};
+  if (digits > 400 || !std::isfinite(number)) return {number};  // no double has so many
+  std::string text(800, '\0');
+  std::snprintf(text.data(), text.size(), "%.*f", static_cast<int>(digits), number);
+  return {std::strtod(text.c_str(), nullptr)};
+}
+
 /// The functions by the names that nodes have for them, with how many arguments they take.
 inline const std::map<std::string_view, std::pair<std::size_t, Function>>& symbolic_functions() {
   const auto same = [](auto value) { return value; };
@@ -183,6 +199,7 @@ inline const std::map<std::string_view, std::pair<std::size_t, Function>>& symbo
       {"torch.sym_min", {2, binary([](auto a, auto b) { return std::min(a, b); })}},
       {"torch.sym_ite", {3, [](const Values& in) -> Values { return {is_true(in.at(0)) ? in.at(1) : in.at(2)}; }}},
       {"torch.sym_sum", {1, sum}},
+      {"builtins.round", {2, python_round}},
   };
   return table;
 }
@@ -192,11 +209,12 @@ inline Call symbolic_call(const pt2wire::Node& node, const Names& names) {
   const auto found = symbolic_functions().find(node.target);
   if (found == symbolic_functions().end()) fail("there is no such function in this example");
   const auto& [count, function] = found->second;
-  if (node.inputs.size() != count) {
+  const bool fewer = node.target == "builtins.round" && node.inputs.size() == 1;
+  if (node.inputs.size() != count && !fewer) {
     fail("expected " + std::to_string(count) + " arguments, found " + std::to_string(node.inputs.size()));
   }
   Call call{function, {}};
-  for (std::size_t i = 0; i != count; ++i) call.inputs.push_back(input_source(node, i, names));
+  for (std::size_t i = 0; i != node.inputs.size(); ++i) call.inputs.push_back(input_source(node, i, names));
   return call;
 }
 

@@ -49,7 +49,7 @@ def canonicalize(tree: types.ExportedProgram) -> types.ExportedProgram:
     That is: names of values, nodes and subgraphs; the order of nodes that do not depend on one another, of
     weights among the inputs, and of dictionaries; stack traces and all other notes; who wrote the file. A
     node that changes a tensor in place depends on whatever could see that tensor, and stays before or behind
-    it; draws of random numbers count as independent. The form is PyTorch's own wherever that is well defined.
+    it; draws of random numbers stay in their order. The form is PyTorch's own wherever that is well defined.
 
     Args:
         tree: A sound tree, of `to_tree` or `read` for example; `validate` says whether it is sound. It is

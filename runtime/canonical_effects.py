@@ -92,6 +92,52 @@ VIEWS = frozenset(
     )
 )
 
+
+def _drawing(flags: tuple[str, ...], *names: str) -> dict[str, tuple[str, ...]]:
+    return {name if "." in name else f"aten.{name}": flags for name in names}
+
+
+#: Operators that draw random numbers -> the arguments without which they draw none: flags that are off, or a
+#: probability of 0.
+DRAWS: Mapping[str, tuple[str, ...]] = {
+    **_drawing(
+        (),
+        *("_fused_dropout", "_nested_tensor_softmax_with_shape", "_sample_dirichlet", "_standard_gamma"),
+        *("bernoulli", "bernoulli_", "binomial", "cauchy", "cauchy_", "exponential", "exponential_"),
+        *("geometric", "geometric_", "log_normal", "log_normal_", "multinomial", "normal", "normal_"),
+        *("normal_functional", "poisson", "rand", "rand_like", "randint", "randint_like", "randn"),
+        *("randn_like", "random", "random_", "randperm", "uniform", "uniform_"),
+        *("prims.inductor_rand_eager_offset", "prims.inductor_rand_eager_offsets", "prims.inductor_seed"),
+        *("prims.inductor_seeds", "prims.normal", "prims.uniform", "rngprims.philox_rand"),
+    ),
+    **_drawing(
+        ("p", "train"),
+        *("alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout"),
+        *("feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "native_dropout"),
+    ),
+    **_drawing(
+        ("dropout", "train"),
+        *("_cudnn_init_dropout_state", "_cudnn_rnn", "_lstm_mps", "gru", "lstm", "miopen_rnn", "rnn_relu"),
+        "rnn_tanh",
+    ),
+    **_drawing(
+        ("training",),
+        *("rrelu", "rrelu_", "rrelu_with_noise", "rrelu_with_noise_", "rrelu_with_noise_functional"),
+    ),
+    **_drawing(
+        ("dropout_p",),
+        *("_cudnn_attention_backward", "_cudnn_attention_forward", "_efficient_attention_forward"),
+        *("_fill_mem_eff_dropout_mask_", "_flash_attention_forward"),
+        *("_flash_attention_forward_no_dropout_inplace", "_fused_sdp_choice"),
+        *("_scaled_dot_product_attention_math", "_scaled_dot_product_attention_math_for_mps"),
+        *("_scaled_dot_product_cudnn_attention", "_scaled_dot_product_cudnn_attention_backward"),
+        *("_scaled_dot_product_efficient_attention", "_scaled_dot_product_efficient_attention_backward"),
+        *("_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu"),
+        *("_scaled_dot_product_fused_attention_overrideable", "_triton_scaled_dot_attention"),
+        "scaled_dot_product_attention",
+    ),
+}
+
 # Namespaces that the tables know. Any other operator may do whatever its name does not rule out.
 _KNOWN = ("aten", "prims")
 
@@ -101,6 +147,10 @@ _OUTSIDE = ("print", "aoti_call_delegate", "executorch_call_delegate", "inductor
 
 # What stands for the state of the process, which every node sees.
 _EVERYTHING = ""
+
+# What stands for the state of the random generators, which a draw changes and no other node sees. No name of
+# a value has a space.
+_GENERATORS = "random generators"
 
 
 def effects_of(calls: Sequence[Call]) -> Iterator[tuple[int, int]]:
@@ -123,7 +173,7 @@ def effects_of(calls: Sequence[Call]) -> Iterator[tuple[int, int]]:
     since: dict[str, list[int]] = {}
     for index, (call, names) in enumerate(zip(calls, changes, strict=True)):
         fenced = {memory.of(name) for name in names}
-        for place in {memory.of(name) for name in _memory_names(call)}.union(everything) & changed:
+        for place in {memory.of(name) for name in _memory_names(call)}.union(everything, fenced) & changed:
             if place in fences:
                 yield fences[place], index
             if place in fenced:
@@ -138,9 +188,32 @@ def _memory_names(call: Call) -> list[str]:
 
 
 def _changed(call: Call) -> list[str]:
-    """The values that a node changes."""
+    """The values that a node changes, and what stands for the state of something else."""
+    changed = _changed_values(call)
+    return [*changed, _GENERATORS] if _draws(call) else changed
+
+
+def _draws(call: Call) -> bool:
+    """Whether a node draws random numbers, or calls something that does."""
+    flags = DRAWS.get(_packet(call.node.target))
+    if flags is not None:
+        return all(_is_on(call, flag) for flag in flags)
+    named = [_packet(item.arg.as_operator) for item in call.node.inputs if item.arg.type == "as_operator"]
+    return any(packet in DRAWS for packet in named) or any(
+        _draws(each) for graph in call.subgraphs for each in calls_of(graph.graph)
+    )
+
+
+def _packet(text: str) -> str:
+    target = parse_target(text)
+    return "" if target is None else target.packet
+
+
+def _changed_values(call: Call) -> list[str]:
     target = parse_target(call.node.target)
-    inner = [name for graph in call.subgraphs for each in calls_of(graph.graph) for name in _changed(each)]
+    inner = [
+        name for graph in call.subgraphs for each in calls_of(graph.graph) for name in _changed_values(each)
+    ]
     if _EVERYTHING in inner or (target is not None and _is_global(target)):
         return [_EVERYTHING]
     everything = [value.name for value in call.uses if not value.is_symbolic]
@@ -182,8 +255,12 @@ def _has_outs(target: Target) -> bool:
 
 
 def _is_on(call: Call, flag: str | None) -> bool:
-    arguments = [named.arg for named in call.node.inputs if named.name == flag]
-    return flag is None or any(argument.type == "as_bool" and argument.as_bool for argument in arguments)
+    """Whether an argument is given that is no False and no 0; None stands for a value that is not known."""
+    return flag is None or any(
+        not (named.arg.type in ("as_bool", "as_int", "as_float") and named.arg.value in (False, 0))
+        for named in call.node.inputs
+        if named.name == flag
+    )
 
 
 def _first(call: Call) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import importlib
 import json
 import random
 import time
@@ -15,7 +16,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pt2wire.canonical_effects import IN_PLACE, _changed, _sharing
+from pt2wire.canonical_effects import DRAWS, IN_PLACE, _changed, _sharing
 from pt2wire.canonical_values import Call
 from pt2wire.errors import DeserializeError, SerializeError
 from pt2wire.generated import types
@@ -31,7 +32,7 @@ from .helpers.synthetic import synthetic_program
 TIED = {"dtypes_and_devices"}
 # Models in which PyTorch moves a node over another that changes what it reads, or may do so: nothing is known
 # of what operators of extensions change.
-MOVED = {"in_place_operators", "operators_of_an_extension"}
+MOVED = {"in_place_operators", "operators_of_an_extension", "random_operators"}
 SEEDS = st.integers(0, 10**9)
 # Models whose subgraphs hold tensors.
 HOLDING = ("cond_that_makes_tensors", "scan_that_makes_tensors_strict")
@@ -179,8 +180,6 @@ def test_form_is_a_program_that_computes_the_same(name: str) -> None:
         args, kwargs = trips.case.make_inputs()
         torch.manual_seed(2)
         outputs.append(torch.utils._pytree.tree_leaves(each.module()(*args, **kwargs)))
-    if name == "random_operators":  # draws come in another order
-        return
     for expected, found in zip(*outputs, strict=True):
         torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
 
@@ -266,6 +265,59 @@ def test_a_change_of_other_memory_moves_freely() -> None:
         for calls in ((change, READ), (READ, change))
     ]
     assert forms[0] == forms[1]
+
+
+NORMAL = ("aten.randn_like.default", ["x"], "normal")
+UNIFORM = ("aten.rand_like.default", ["y"], "uniform")
+
+
+@pytest.mark.parametrize("outputs", [["normal", "uniform"], []], ids=["used", "unused"])
+def test_draws_of_random_numbers_stay_in_their_order(outputs: list[str]) -> None:
+    orders = [
+        (NORMAL, UNIFORM, READ),
+        (NORMAL, READ, UNIFORM),
+        (READ, NORMAL, UNIFORM),
+        (UNIFORM, NORMAL, READ),
+    ]
+    first, second, third, swapped = [
+        pt2wire.canonicalize(program_of(*calls, outputs=[*outputs, "read"])) for calls in orders
+    ]
+    assert first == second == third != swapped
+    assert pt2wire.digest(first) != pt2wire.digest(swapped)
+
+
+def _dropping(name: str, p: float, train: bool) -> types.ExportedProgram:
+    """Two dropouts of an input each, the one with this name of its result first."""
+    names = sorted(("x", "y"), key=lambda each: each != name)
+    calls = [("aten.dropout.default", [each], f"{each}_dropped") for each in names]
+    tree = program_of(*calls, outputs=["x_dropped", "y_dropped"])
+    for node in tree.graph_module.graph.nodes:
+        node.inputs.append(types.NamedArgument("p", types.Argument.of_float(p)))
+        node.inputs.append(types.NamedArgument("train", types.Argument.of_bool(train)))
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("p", "train", "draws"), [(0.5, True, True), (0.5, False, False), (0.0, True, False)]
+)
+def test_what_draws_nothing_now_moves_freely(p: float, train: bool, draws: bool) -> None:
+    forms = [pt2wire.canonicalize(_dropping(name, p, train)) for name in ("x", "y")]
+    assert (forms[0] != forms[1]) is draws
+
+
+def test_the_table_of_draws_is_that_of_the_installed_pytorch() -> None:
+    importlib.import_module("torch._inductor.inductor_prims")  # which registers some
+    tagged = set()
+    for full_name in torch._C._dispatch_get_all_op_names():
+        namespace, _, rest = full_name.partition("::")
+        name, _, overload = rest.partition(".")
+        if namespace in ("aten", "prims", "rngprims"):
+            operator = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
+            if torch.Tag.nondeterministic_seeded in operator.tags:
+                tagged.add(f"{namespace}.{name}")
+                parameters = {argument.name for argument in operator._schema.arguments}
+                assert parameters.issuperset(DRAWS[f"{namespace}.{name}"]), operator
+    assert tagged == set(DRAWS)
 
 
 def test_tables_of_effects_know_the_installed_pytorch() -> None:

@@ -1,16 +1,19 @@
 """Other spellings of a program: new names, another order, other notes. Works on JSON, not with pt2wire.
 
-In-place operators stay where they are among all nodes, so that what comes out surely is the same program.
+In-place operators stay where they are among all nodes, and operators that draw random numbers among one
+another, so that what comes out surely is the same program.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from random import Random
 from typing import Any
 
 import pt2wire
+import torch
 from pt2wire.generated import json_codec
 from pt2wire.generated.types import ExportedProgram
 
@@ -123,7 +126,7 @@ def _scramble_graph(graph: Json, random: Random) -> dict[str, str]:
 def _another_order(nodes: list[Json], random: Random) -> list[Json]:
     makers = {name: index for index, node in enumerate(nodes) for name in names_in(node["outputs"])}
     needed: list[set[int]] = []
-    fence = -1
+    fence = draw = -1
     for index, node in enumerate(nodes):
         before = {makers[name] for name in names_in(node["inputs"]) if name in makers}
         if fence >= 0:
@@ -131,6 +134,9 @@ def _another_order(nodes: list[Json], random: Random) -> list[Json]:
         if _is_fence(node):
             before |= set(range(index))
             fence = index
+        if _draws(node):
+            before |= {draw} - {-1}
+            draw = index
         needed.append(before)
     order: list[int] = []
     left = set(range(len(nodes)))
@@ -140,6 +146,25 @@ def _another_order(nodes: list[Json], random: Random) -> list[Json]:
         left.remove(chosen)
         order.append(chosen)
     return [nodes[index] for index in order]
+
+
+def _draws(node: Json) -> bool:
+    """Whether PyTorch says that an operator draws random numbers; some do so in training alone."""
+    inner = [each for argument in _subgraphs(node["inputs"]) for each in argument["graph"]["nodes"]]
+    return any(map(_draws, inner)) or node["target"] in _drawing()
+
+
+@cache
+def _drawing() -> frozenset[str]:
+    targets = set()
+    for full_name in torch._C._dispatch_get_all_op_names():
+        namespace, _, rest = full_name.partition("::")
+        name, _, overload = rest.partition(".")
+        if namespace in ("aten", "prims"):
+            operator = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
+            if torch.Tag.nondeterministic_seeded in operator.tags:
+                targets.add(f"torch.ops.{namespace}.{name}.{overload or 'default'}")
+    return frozenset(targets)
 
 
 def _is_fence(node: Json) -> bool:

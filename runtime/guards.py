@@ -142,7 +142,7 @@ def _check(node: ast.expr, depth: int, limits: Limits) -> None:
         ):
             _check_source(source, depth + 1, limits)
         case ast.Call(func=func, args=args, keywords=[]):
-            if (name := _full_name(func)) not in FUNCTIONS:
+            if (name := full_name(func)) not in FUNCTIONS:
                 raise _refuse(node, "a call of a known function", repr(ast.unparse(func))[:80])
             if name == "round":
                 _check_round(node, limits)
@@ -177,7 +177,7 @@ def _check_power(node: ast.expr, base: ast.expr, exponent: ast.expr, limits: Lim
 
 def _is_size(node: ast.expr) -> bool:
     """Whether this is a size or number of an input as it is, without arithmetic on it."""
-    return isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and _full_name(node.func) == "")
+    return isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and full_name(node.func) == "")
 
 
 def _check_round(node: ast.Call, limits: Limits) -> None:
@@ -221,7 +221,8 @@ def _check_source(node: ast.expr, depth: int, limits: Limits) -> None:
                 raise _refuse(node, f"an input, {_INPUTS}['name']", _shown(node))
 
 
-def _full_name(node: ast.expr) -> str:
+def full_name(node: ast.expr) -> str:
+    """What a call calls: `max`, `math.floor`; empty for a method of an input."""
     match node:
         case ast.Name(id=name):
             return name

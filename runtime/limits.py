@@ -44,6 +44,7 @@ class Limits:
         range_name_length: Characters of the name of a range: a symbol, or an expression as sympy prints it.
         guard_length: Characters of one guard.
         guard_depth: Nesting of operations in one guard.
+        guard_searches: Characters of all guards, times inputs: PyTorch looks for each input in each guard.
         treespec_length: Characters of one tree spec.
         treespec_nodes: Containers and leaves of one tree spec.
         treespec_depth: Nesting of containers in one tree spec.
@@ -79,6 +80,7 @@ class Limits:
     range_name_length: int = 4_096
     guard_length: int = 65_536
     guard_depth: int = 100
+    guard_searches: int = 1 << 28
     treespec_length: int = 16 * MIB
     treespec_nodes: int = 1 << 20
     treespec_depth: int = 100

@@ -228,6 +228,16 @@ DENIED_NAMESPACES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+_ARITHMETIC = (
+    *("add", "sub", "subtract", "mul", "multiply"),
+    *("div", "divide", "true_divide", "floor_divide", "copy"),
+)
+
+#: Operators of `aten` that take a number in place of a tensor. Of other namespaces each may.
+NUMBERS_AS_TENSORS: frozenset[str] = frozenset(
+    f"aten.{name}{suffix}" for name in _ARITHMETIC for suffix in ("", "_")
+) | {"aten.to", "aten._to_copy", "aten._conj"}
+
 _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 _OPERATOR = re.compile(rf"torch\.ops\.({_IDENTIFIER})\.({_IDENTIFIER})\.({_IDENTIFIER})")
 _HIGHER_ORDER = re.compile(rf"torch\.ops\.higher_order\.({_IDENTIFIER})")

@@ -260,6 +260,7 @@ _TREE_LIMITS: dict[str, tuple[Callable[[Tree], None], int]] = {
     "range_name_length": (_range, 3),
     "guard_length": (_guard("L['x'].size()[0] >= 2"), 20),
     "guard_depth": (_guard("L['x'].size()[0] + 1 >= 2"), 1),
+    "guard_searches": (_guard("L['x'].size()[0] >= 2"), 40),
     "treespec_length": (_as_it_is, 20),
     "treespec_nodes": (_as_it_is, 2),
     "treespec_depth": (_as_it_is, 1),

@@ -21,6 +21,7 @@ from pt2wire.operators import (
     DENIED_OPERATORS,
     FUNCTORCH_FUNCTIONS,
     HIGHER_ORDER,
+    NUMBERS_AS_TENSORS,
     SYMBOLIC_FUNCTIONS,
     TargetKind,
     parse_target,
@@ -154,6 +155,29 @@ def test_target_taken_apart() -> None:
     )
 
 
+@pytest.mark.wide
+def test_numbers_are_taken_for_tensors_where_torch_does() -> None:
+    takes = set()
+    for schema in torch._C._jit_get_all_schemas():
+        namespace, _, name = schema.name.partition("::")
+        by_position = [argument for argument in schema.arguments if not argument.kwarg_only]
+        if namespace != "aten" or not by_position or str(by_position[0].type) != "Tensor":
+            continue
+        if name in ("backward", "_backward", "requires_grad_", "retain_grad", "set_data"):
+            continue  # methods of tensors
+        operator = getattr(getattr(torch.ops.aten, name), schema.overload_name or "default", None)
+        if operator is None:
+            continue
+        refusal = f"for argument '{by_position[0].name}' but instead found type 'float'"
+        try:
+            operator(2.0, *[object()] * (len(by_position) - 1))
+            takes.add(f"aten.{name}")
+        except Exception as error:
+            if refusal not in str(error):
+                takes.add(f"aten.{name}")
+    assert takes == NUMBERS_AS_TENSORS
+
+
 # Calls against schemas -----------------------------------------------------------------------
 
 
@@ -176,6 +200,22 @@ def _another_kind(node: types.Node) -> None:
 
 def _nothing_for_a_tensor(node: types.Node) -> None:
     node.inputs[1].arg = types.Argument.create(as_none=True)
+
+
+def _number_for_a_tensor(node: types.Node) -> None:
+    node.target = "torch.ops.aten.atan2.default"
+    node.inputs[1].arg = types.Argument.of_int(2)
+    del node.inputs[2]
+
+
+def _tensor_for_a_number(node: types.Node) -> None:
+    node.inputs[2].arg = node.inputs[0].arg
+
+
+def _positions_with_a_gap(node: types.Node) -> None:
+    node.target = "torch.ops.aten.clamp.default"
+    node.inputs[2].name, node.inputs[2].kind = "max", types.ArgumentKind.POSITIONAL
+    del node.inputs[1]
 
 
 def _missing(node: types.Node) -> None:
@@ -230,6 +270,28 @@ LIES: dict[Callable[[types.Node], None], list[tuple[str, str, str]]] = {
             "operator-arguments",
             f"{_NODE}.inputs[1].arg",
             f"expected Tensor for 'other' of {_CALL}, found as_none, in node 'add'",
+        )
+    ],
+    _number_for_a_tensor: [
+        (
+            "operator-arguments",
+            f"{_NODE}.inputs[1].arg",
+            "expected Tensor for 'other' of torch.ops.aten.atan2.default, found as_int, in node 'add'",
+        )
+    ],
+    _tensor_for_a_number: [
+        (
+            "operator-arguments",
+            f"{_NODE}.inputs[2].arg",
+            f"expected number for 'alpha' of {_CALL}, found a tensor of several elements, in node 'add'",
+        )
+    ],
+    _positions_with_a_gap: [
+        (
+            "operator-arguments",
+            f"{_NODE}.inputs",
+            "expected what torch.ops.aten.clamp.default is given by position before all else, "
+            "found 'min' left out, in node 'add'",
         )
     ],
     _missing: [

@@ -169,7 +169,7 @@ def _import_inputs(node: types.Node, target: Any, values: Values) -> _Inputs:
         given[item.name] = (item.kind, _import_input(index, item, exact[index], values))
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
-    for name, (keyword_only, required) in parameters.items():
+    for position, (name, (keyword_only, required)) in enumerate(parameters.items()):
         if name not in given:
             if required:
                 raise DeserializeError(
@@ -177,8 +177,9 @@ def _import_inputs(node: types.Node, target: Any, values: Values) -> _Inputs:
                 )
             continue
         kind, value = given[name]
+        by_position = len(args) == position
         # Files before 8.9 do not say which arguments are positional: those that the operator requires were.
-        if kind == _POSITIONAL or (kind != _KEYWORD and required and not keyword_only):
+        if kind == _POSITIONAL or (kind != _KEYWORD and required and not keyword_only and by_position):
             args.append(value)
         elif keyword.iskeyword(name):
             # `from=1` is no Python; the arguments before it become positional with it.

@@ -177,10 +177,9 @@ class Symbols:
                 found = f"{sympy.srepr(known)} and {sympy.srepr(symbol)}"
                 raise DeserializeError(f"expected one symbol named {name!r}, found {found}")
             return
-        if (bounds := self._ranges.get(name)) is not None:
-            self.shape_env.constrain_symbol_range(
-                symbol, compiler_min=bounds.lower, compiler_max=bounds.upper
-            )
+        # torch asks for the range of each symbol; a file may leave out that of a backed one.
+        bounds = self._ranges.get(name) or _widest(symbol)
+        self.shape_env.constrain_symbol_range(symbol, compiler_min=bounds.lower, compiler_max=bounds.upper)
         if self._reserve(name):
             self.unbound.add(symbol)
         self.shape_env.var_to_stack[symbol] = self._stack
@@ -210,6 +209,13 @@ class Symbols:
         following = int(match["index"]) + 1
         setattr(self.shape_env, counter, max(getattr(self.shape_env, counter), following))
         return True
+
+
+def _widest(symbol: sympy.Symbol) -> ValueRanges[Any]:
+    """What a symbol may be of which a file says nothing but its assumptions."""
+    if symbol.is_integer:
+        return ValueRanges(0 if symbol.is_nonnegative else -int_oo, int_oo)
+    return ValueRanges(0.0 if symbol.is_nonnegative else -sympy.oo, sympy.oo)
 
 
 def _solve_linear(expression: Any, symbol: sympy.Symbol, value: Any) -> Any:

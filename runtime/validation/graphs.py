@@ -18,6 +18,8 @@ from .values import check_tensor_meta
 
 _CONSTANTS = frozenset({"as_none", "as_int", "as_float", "as_bool", "as_string"})
 _NUMBERS = frozenset({"as_sym_int", "as_sym_float", "as_sym_bool"})
+_ONE_NUMBER = frozenset({"as_int", "as_float", "as_bool", "as_sym_int", "as_sym_float", "as_sym_bool"})
+_LISTS_OF_NUMBERS = frozenset(f"{member}s" for member in _ONE_NUMBER)
 _NOT_OUTPUTS = frozenset({"as_graph", "as_operator", "as_string_to_argument"})
 
 
@@ -130,8 +132,10 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             scope.at = ("nodes", index, "inputs", position, "name")
             scope.check_name(named.name, check=check_identifier)
     scope.at = ("nodes", index)
+    before = len(scope.findings.found)
     if node.exact_inputs is not None or node.subgraphs is not None:
         check_exact_inputs(scope, node, index)
+    exact = len(scope.findings.found) == before
     if node.custom is not None:
         scope.program.own = True
         for message in note_problems(node.custom, node.metadata.get("custom"), limits):
@@ -140,7 +144,7 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         scope.program.own = True
         for message in module_stack_problems(node.module_stack, node.metadata):
             scope.add("exact", message, ".module_stack")
-    if target is not None:
+    if target is not None and exact:  # else the arguments say two things
         _CALLS[target.kind](scope, node, target)
     if node.name is not None:
         scope.take(node.name)
@@ -199,6 +203,11 @@ def _call_symbolic(scope: Scope, node: types.Node, target: Target) -> None:
     if len(results) != 1 or results[0] not in ("as_sym_int", "as_sym_bool", "as_sym_float"):
         found = ", ".join(results) or "none"
         scope.add("function-call", f"expected one symbolic number as result, found {found}", ".outputs")
+    wanted, what = (_LISTS_OF_NUMBERS, "numbers") if target.name == "sym_sum" else (_ONE_NUMBER, "a number")
+    for position, named in enumerate(node.inputs):
+        optional = position >= most - function.optional and named.arg.type == "as_none"
+        if named.arg.type not in wanted and not optional:
+            scope.add("function-call", f"expected {what}, found {named.arg.type}", f".inputs[{position}].arg")
 
 
 def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:

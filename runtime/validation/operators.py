@@ -12,7 +12,7 @@ from ..errors import DeserializeError
 from ..extensions import find_extension, schema_of
 from ..findings import Finding
 from ..generated import types
-from ..operators import Target, TargetKind, parse_target
+from ..operators import NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
 from .rules import Findings
 
 _NUMBERS = frozenset(
@@ -47,6 +47,11 @@ _ARGUMENTS: Mapping[str, frozenset[str]] = {
     "List[str]": frozenset({"as_strings"}),
 }
 
+#: Types for which torch takes a tensor, if it has one element.
+_ONE_NUMBER = frozenset(
+    name for kind in ("number", "int", "float", "bool") for name in (kind, f"Optional[{kind}]")
+)
+
 #: Members that fit a return. An undefined tensor is written as none, and an unused number.
 _RETURNS: Mapping[str, frozenset[str]] = {
     "Tensor": frozenset({"as_tensor", "as_none"}),
@@ -61,10 +66,12 @@ _RETURNS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Schema:
-    """An operator's schema: the members that fit each parameter and each return; None where any does."""
+    """An operator's schema: the members that fit each parameter and each return, None where any does; which
+    parameters may be given by position, in order."""
 
     parameters: Mapping[str, frozenset[str] | None]
     types: Mapping[str, str]
+    positional: Sequence[str]
     required: frozenset[str]
     returns: Sequence[frozenset[str] | None]
 
@@ -98,7 +105,7 @@ def validate_operators(tree: types.ExportedProgram) -> list[Finding]:
             if schema is None:
                 _check_exists(node.target, f"{where}.target", node, findings)
             else:
-                _check_call(schema, node, where, findings)
+                _check_call(schema, node, where, graph, findings)
             for position, argument in enumerate(node.inputs):
                 if argument.arg.type not in ("as_graph", "as_operator", "as_string_to_argument"):
                     continue
@@ -107,6 +114,13 @@ def validate_operators(tree: types.ExportedProgram) -> list[Finding]:
                         _check_exists(inner, place, node, findings)
                     else:
                         pending.append((inner, place))
+            for position, exact in enumerate(node.exact_inputs or ()):
+                if exact.value is not None:
+                    place = f"{where}.exact_inputs[{position}].value"
+                    for text in _operators(exact.value):
+                        _check_exists(text, place, node, findings)
+            for position, subgraph in enumerate(node.subgraphs or ()):
+                pending.append((subgraph.graph, f"{where}.subgraphs[{position}].graph"))
     return findings.found
 
 
@@ -121,6 +135,18 @@ def _nested(argument: types.Argument, path: str) -> Iterator[tuple[types.Graph |
             yield from _nested(value, f"{path}.as_string_to_argument[{key!r}]")
 
 
+def _operators(value: types.Value) -> Iterator[str]:
+    # The operators in an exact argument, whose nesting is bounded.
+    if value.type == "as_operator":
+        yield value.as_operator
+    elif value.type in ("as_tuple", "as_list"):
+        for item in value.value:
+            yield from _operators(item)
+    elif value.type == "as_dict":
+        for entry in value.as_dict:
+            yield from _operators(entry.value)
+
+
 def _find(text: str) -> _Schema | None:
     target = parse_target(text)
     if target is None or target.kind not in (TargetKind.OPERATOR, TargetKind.EXTENSION):
@@ -128,10 +154,12 @@ def _find(text: str) -> _Schema | None:
     found = find_schema(target)
     if found is None:
         return None
+    only_tensors = target.namespace == "aten" and target.packet not in NUMBERS_AS_TENSORS
     parameters = {argument.name: str(argument.real_type) for argument in found.arguments}
     return _Schema(
-        parameters={name: _fitting(kind) for name, kind in parameters.items()},
+        parameters={name: _fitting(kind, only_tensors) for name, kind in parameters.items()},
         types=parameters,
+        positional=[argument.name for argument in found.arguments if not argument.kwarg_only],
         required=frozenset(argument.name for argument in found.arguments if not argument.has_default_value()),
         returns=[_RETURNS.get(str(result.real_type)) for result in found.returns],
     )
@@ -157,13 +185,14 @@ def find_schema(target: Target) -> Any | None:
         return None
 
 
-def _fitting(kind: str) -> frozenset[str] | None:
+def _fitting(kind: str, only_tensors: bool) -> frozenset[str] | None:
     if kind.startswith("Optional[") and kind.endswith("]"):
-        inner = _fitting(kind[len("Optional[") : -1])
+        inner = _fitting(kind[len("Optional[") : -1], only_tensors)
         return None if inner is None else inner | {"as_none"}
     if kind.startswith("__torch__."):
         return frozenset({"as_custom_obj"})
-    return _ARGUMENTS.get(kind)
+    fitting = _ARGUMENTS.get(kind)
+    return fitting - _NUMBERS if fitting is not None and kind == "Tensor" and only_tensors else fitting
 
 
 def _check_exists(text: str, path: str, node: types.Node, findings: Findings) -> None:
@@ -191,7 +220,7 @@ def _check_exists(text: str, path: str, node: types.Node, findings: Findings) ->
         )
 
 
-def _check_call(schema: _Schema, node: types.Node, path: str, findings: Findings) -> None:
+def _check_call(schema: _Schema, node: types.Node, path: str, graph: types.Graph, findings: Findings) -> None:
     given = set()
     exact = {value.name: value.value for value in node.exact_inputs or () if value.value is not None}
     for position, named in enumerate(node.inputs):
@@ -211,8 +240,24 @@ def _check_call(schema: _Schema, node: types.Node, path: str, findings: Findings
                 f"found {member}, in node {node.name!r}"
             )
             findings.add("operator-arguments", f"{where}.arg", message)
+        elif named.arg.type == "as_tensor" and schema.types[named.name] in _ONE_NUMBER:
+            sizes = graph.tensor_values[named.arg.as_tensor.name].sizes
+            if any(size.type == "as_int" and size.as_int != 1 for size in sizes):
+                message = (
+                    f"expected {schema.types[named.name]} for {named.name!r} of {node.target}, "
+                    f"found a tensor of several elements, in node {node.name!r}"
+                )
+                findings.add("operator-arguments", f"{where}.arg", message)
     for name in sorted(schema.required - given):
         message = f"expected the argument {name!r} of {node.target}, found none, in node {node.name!r}"
+        findings.add("operator-arguments", f"{path}.inputs", message)
+    by_position = {named.name for named in node.inputs if named.kind == types.ArgumentKind.POSITIONAL}
+    left_out = [name for name in schema.positional[: len(by_position)] if name not in by_position]
+    if left_out and given >= schema.required and given <= schema.parameters.keys():
+        message = (
+            f"expected what {node.target} is given by position before all else, "
+            f"found {left_out[0]!r} left out, in node {node.name!r}"
+        )
         findings.add("operator-arguments", f"{path}.inputs", message)
     if len(node.outputs) != len(schema.returns):
         message = (

@@ -38,7 +38,12 @@ _RULES = (
     Rule("symbol", "tree", "A symbol has the same assumptions everywhere, else it would be two symbols."),
     Rule("undeclared-symbol", "tree", "An unbacked symbol has a range constraint."),
     Rule("hint", "tree", "The hint of an expression has the expression's type."),
-    Rule("guard", "tree", "A guard is in the small language that exporters write.", unsafe=True),
+    Rule(
+        "guard",
+        "tree",
+        "A guard is in the small language that exporters write, and a condition on inputs that there are.",
+        unsafe=True,
+    ),
     Rule("name", "tree", "A name that torch.fx pastes into source is an identifier.", unsafe=True),
     Rule(
         "fqn", "tree", "The name of a weight or module cannot end the string it is pasted into.", unsafe=True

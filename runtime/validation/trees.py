@@ -7,13 +7,13 @@ import math
 from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import types
-from ..guards import check_guard
 from ..limits import Limits, raising
 from ..names import check_identifier
 from ..permissions import NO_PERMISSIONS, Permissions
 from ..trees import check_version
 from .exact import note_problems
 from .graphs import check_graphs
+from .guards import check_guards
 from .metadata import check_json
 from .rules import Findings
 from .scopes import ProgramState
@@ -68,11 +68,7 @@ found 'os.system', in node 'relu' (os.system) [target]
     if program.own and tree.writer is None:
         findings.add("writer", "writer", "expected the writer of the program's own fields, found none")
     _check_ranges(tree, symbols, findings, limits)
-    for index, guard in enumerate(tree.guards_code):
-        try:
-            check_guard(guard, limits)
-        except DeserializeError as error:
-            findings.add_error("guard", f"guards_code[{index}]", error)
+    check_guards(tree, findings, limits)
     return findings.found
 
 

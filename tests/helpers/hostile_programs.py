@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from .hostile import (
     WEIGHTS,
     Tree,
     add,
+    add_keyword,
     call,
     graph,
     honest_records,
@@ -196,6 +198,13 @@ def _same_place(found: Tree) -> None:
     second.parameter.parameter_name = first.parameter.parameter_name
 
 
+def _choice(found: Tree) -> list[types.NamedArgument]:
+    """The arguments of the choice, in PyTorch's form alone."""
+    node = call(found, "cond")
+    node.exact_inputs = None
+    return node.inputs
+
+
 _GRAPHS: dict[str, tuple[Callable[[Tree], object], str]] = {
     "a value of nowhere": (_use("evil"), "values are defined before they are used"),
     "a value of later": (lambda t: _swap(t, 0, -1), "values are defined before they are used"),
@@ -281,6 +290,52 @@ _GRAPHS: dict[str, tuple[Callable[[Tree], object], str]] = {
     "a call without its graph": (
         lambda t: call(t, "cond").inputs.pop(1),
         "higher-order operators have their graphs",
+    ),
+    "a choice of too much": (
+        lambda t: _choice(t).append(copy.deepcopy(_choice(t)[0])),
+        "higher-order operators get what they take",
+    ),
+    "a choice of nothing": (
+        lambda t: _choice(t).pop(),
+        "higher-order operators get what they take",
+    ),
+    "a choice by a keyword of nobody": (
+        lambda t: (_choice(t), add_keyword(t, "cond", "evil")),
+        "higher-order operators get what they take",
+    ),
+    "a number switched by a tensor": (
+        lambda t: setattr(call(t, "cond"), "target", "torch.ops.higher_order.wrap_with_set_grad_enabled"),
+        "higher-order operators get what they take",
+    ),
+    "arithmetic with a tensor": (
+        lambda t: (
+            graph(t).nodes.append(
+                types.Node(
+                    target="_operator.floordiv",
+                    inputs=[
+                        types.NamedArgument("a", _tensor("linear"), types.ArgumentKind.POSITIONAL),
+                        types.NamedArgument("b", types.Argument.of_int(2), types.ArgumentKind.POSITIONAL),
+                    ],
+                    outputs=[types.Argument.of_sym_int(types.SymIntArgument.of_name("evil"))],
+                    metadata={},
+                    name="evil",
+                )
+            )
+            or graph(t).sym_int_values.update(evil=types.SymInt.of_int(1))
+        ),
+        "functions over numbers get numbers",
+    ),
+    "a number in place of a tensor": (
+        lambda t: setattr(call(t, "aten.linear").inputs[2], "arg", types.Argument.of_int(1)),
+        "arguments are what the operator takes",
+    ),
+    "a tensor in place of a number": (
+        lambda t: setattr(call(t, "aten.gt").inputs[1], "arg", _tensor("x")),
+        "arguments are what the operator takes",
+    ),
+    "a position that is left out": (
+        lambda t: setattr(call(t, "aten.linear").inputs[0], "kind", types.ArgumentKind.KEYWORD),
+        "arguments are where the operator takes them",
     ),
     "no module calls": (
         lambda t: t.graph_module.module_call_graph.clear(),

@@ -464,6 +464,21 @@ _GUARDS = {
     "letters that fold": f"\uff4f\uff50\uff45\uff4e('{MARKER}', 'w') == 1",
     "a coding line": f"# coding: utf-7\n+AG8- or {CODE}",
 }
+#: Guards of the language that cannot be computed: the call would end in an error of Python.
+_GUARDS |= {
+    "no input": "L['evil'].size()[0] == 1",
+    "no key of an input": "L['options']['evil'].size()[0] == 1",
+    "no input by number": "L['flat_args'][99].size()[0] == 1",
+    "a text as a number": "L['mode'] > 1",
+    "a tensor as a number": "L['x'] > 1",
+    "no dimension": "L['x'].size()[2] == 1",
+    "all sizes": "L['x'].size() == 1",
+    "too few arguments": "max() == 1",
+    "too many arguments": "abs(1, 2) == 1",
+    "a division by zero": "1 // 0 == 1",
+    "a root of nothing real": "math.sqrt(-1) == 1",
+    "a number": "1",
+}
 #: Guards that say something true, and load without what is no part of their syntax tree.
 _TRUE = ("a comment",)
 for _name, _text in _GUARDS.items():

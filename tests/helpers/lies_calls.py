@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from pt2wire.generated import types
 
 from .lies import CALLS, GRAPH, IN_COND, Tree, lie, node_of
@@ -38,3 +40,78 @@ def method_of_a_tensor(tree: Tree) -> None:
     node.inputs.append(
         types.NamedArgument("", types.Argument.of_string("sin"), types.ArgumentKind.POSITIONAL)
     )
+
+
+# Arguments of higher-order operators, which have no schema -----------------------------------
+
+_WRAPPED = "torch.ops.higher_order.wrap_with_set_grad_enabled"
+_INPUTS = f"{GRAPH}.nodes[5].inputs"
+
+
+@lie("subgraph", _INPUTS, "expected at most 4 arguments, found more" + IN_COND)
+def cond_of_too_many(tree: Tree) -> None:
+    node = node_of(tree, "cond")
+    node.inputs.append(copy.deepcopy(node.inputs[3]))
+
+
+@lie("subgraph", _INPUTS, "expected the argument 'operands', found none" + IN_COND)
+def cond_of_too_few(tree: Tree) -> None:
+    node_of(tree, "cond").inputs.pop()
+
+
+@lie("subgraph", _INPUTS, "expected arguments of pred, true_fn, false_fn, operands, found 'more'" + IN_COND)
+def cond_of_a_keyword_of_nobody(tree: Tree) -> None:
+    argument = types.NamedArgument("more", types.Argument.of_int(1), types.ArgumentKind.KEYWORD)
+    node_of(tree, "cond").inputs.append(argument)
+
+
+@lie("subgraph", _INPUTS, "expected each argument once, found 'pred' again" + IN_COND)
+def cond_of_one_argument_twice(tree: Tree) -> None:
+    argument = types.NamedArgument("pred", types.Argument.of_int(1), types.ArgumentKind.KEYWORD)
+    node_of(tree, "cond").inputs.append(argument)
+
+
+@lie(
+    "subgraph",
+    _INPUTS,
+    f"expected a boolean as 'enable_grad', found as_tensor, in node 'cond' ({_WRAPPED})",
+)
+def gradients_switched_by_a_tensor(tree: Tree) -> None:
+    node = node_of(tree, "cond")
+    node.target = _WRAPPED
+    node.inputs[0].arg = types.Argument.of_tensor(node.inputs[3].arg.as_tensors[0])
+    node.inputs[2:] = [types.NamedArgument("", node.inputs[0].arg, types.ArgumentKind.POSITIONAL)]
+
+
+@lie(
+    "subgraph",
+    _INPUTS,
+    "expected 'true_graph_0' to take 2 operands, found 1 inputs" + IN_COND.replace("cond)", "scan)"),
+)
+def scan_of_too_many_operands(tree: Tree) -> None:
+    node = node_of(tree, "cond")
+    node.target = "torch.ops.higher_order.scan"
+    operands = node.inputs[3]
+    node.inputs = [node.inputs[1], operands, copy.deepcopy(operands), copy.deepcopy(operands)]
+    node.inputs[3].arg = types.Argument.of_tensors([])
+
+
+# Functions over symbolic numbers -------------------------------------------------------------
+
+
+@lie(
+    "function-call",
+    f"{GRAPH}.nodes[8].inputs[0].arg",
+    "expected a number, found as_tensor, in node 'mul_8' (_operator.mul)",
+)
+def product_of_a_tensor(tree: Tree) -> None:
+    node = node_of(tree, "mul_8")
+    node.inputs[0].arg = copy.deepcopy(node_of(tree, "sin").inputs[0].arg)
+
+
+# Guards --------------------------------------------------------------------------------------
+
+
+@lie("guard", "guards_code[0]", "expected an input of the program, found \"L['nope']\" (column 1)")
+def guard_of_no_input(tree: Tree) -> None:
+    tree.guards_code.append("L['nope'].size()[0] == 3")

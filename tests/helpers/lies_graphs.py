@@ -332,11 +332,12 @@ def argument_given_twice(tree: Tree) -> None:
     "depth",
     f"{GRAPH}.nodes[5].inputs[3].arg" + ".as_string_to_argument.a" * 32,
     "expected at most 32 nested dictionaries, found more, "
-    "in node 'cond' (torch.ops.higher_order.invoke_subgraph)",
+    "in node 'cond' (torch.ops.higher_order.foreach_map)",
 )
 def nested_dictionaries(tree: Tree) -> None:
     node = node_of(tree, "cond")
-    node.target = "torch.ops.higher_order.invoke_subgraph"
+    node.target = "torch.ops.higher_order.foreach_map"
+    node.inputs[0], node.inputs[1] = node.inputs[1], node.inputs[0]
     for _ in range(33):
         node.inputs[3].arg = types.Argument.create(as_string_to_argument={"a": node.inputs[3].arg})
 
@@ -344,15 +345,14 @@ def nested_dictionaries(tree: Tree) -> None:
 @lie(
     "depth",
     f"{GRAPH}.nodes[5].inputs[1].arg" + ".as_graph.graph.nodes[1].inputs[0].arg" * 32,
-    "expected at most 32 nested subgraphs, found more, "
-    "in node 'more' (torch.ops.higher_order.invoke_subgraph)",
+    "expected at most 32 nested subgraphs, found more, in node 'more' (torch.ops.higher_order.foreach_map)",
 )
 def nested_subgraphs(tree: Tree) -> None:
     innermost = graph = node_of(tree, "cond").inputs[1].arg.as_graph.graph
     for _ in range(32):
         argument = types.Argument.create(as_graph=types.GraphArgument("inner", graph))
         named = types.NamedArgument("", argument, types.ArgumentKind.POSITIONAL)
-        more = types.Node("torch.ops.higher_order.invoke_subgraph", [named], [], {}, name="more")
+        more = types.Node("torch.ops.higher_order.foreach_map", [named], [], {}, name="more")
         graph = dataclasses.replace(innermost, nodes=[innermost.nodes[0], more])
     node_of(tree, "cond").inputs[1].arg.as_graph.graph = graph
 
@@ -532,7 +532,7 @@ def branches_with_different_outputs(tree: Tree) -> None:
 @lie(
     "subgraph",
     f"{GRAPH}.nodes[5].inputs",
-    "expected a subgraph as argument 1, found as_int" + IN_COND,
+    "expected a subgraph as 'true_fn', found as_int" + IN_COND,
 )
 def branch_that_is_a_number(tree: Tree) -> None:
     node_of(tree, "cond").inputs[1].arg = types.Argument.create(as_int=1)

@@ -1,0 +1,370 @@
+"""What guards say of the inputs of their program: that these exist, and are what the guard takes them for.
+
+PyTorch exchanges the paths of inputs in the text of a guard, and runs what comes of that: a path of no input
+stays as it is, so that the call ends in a `NameError`. Needs no torch, and computes with constants only.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from .errors import DeserializeError
+from .guards import METHODS, full_name
+from .treespecs import TreeSpecNode
+
+Number = bool | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class GuardInput:
+    """One value that a program is given.
+
+    Attributes:
+        number: For a number, the class of it.
+        rank: For a tensor, how many dimensions it has.
+    """
+
+    number: type[Number] | None = None
+    rank: int | None = None
+
+
+@dataclass(slots=True)
+class GuardInputs:
+    """The inputs of a program by the text that a guard has for them, `L['x'][0]`.
+
+    Attributes:
+        by_text: The inputs.
+        opaque: Texts of containers of classes that only their authors can name the contents of.
+    """
+
+    by_text: dict[str, GuardInput] = field(default_factory=dict)
+    opaque: set[str] = field(default_factory=set)
+
+
+class _Value(NamedTuple):
+    """What an expression gives: a number of a class, and which one where no input decides it."""
+
+    sort: type[Number]
+    constant: Number | None = None
+
+
+# -- the inputs of a program ------------------------------------------------------------------------------
+
+_NUMBERED = re.compile(r"(.+)_([0-9]+)", re.DOTALL | re.ASCII)
+
+
+def guard_inputs(
+    names: Sequence[str],
+    in_spec: TreeSpecNode,
+    leaves: Sequence[GuardInput],
+    fields: Mapping[str, Sequence[str]],
+) -> GuardInputs:
+    """The inputs of a program, by the texts that PyTorch looks for in its guards.
+
+    Args:
+        names: Of its arguments: those by position, then those by keyword. None stand for `arg_0`, `arg_1` and
+            the keywords.
+        in_spec: How the arguments nest.
+        leaves: What there is in the nest, in its order.
+        fields: The fields of named tuples, by the name of the class.
+
+    Example:
+        >>> leaf = TreeSpecNode(None, None, (), 1)
+        >>> x = TreeSpecNode("builtins.list", None, (leaf, leaf), 2)
+        >>> args = TreeSpecNode("builtins.tuple", None, (x,), 2)
+        >>> call = TreeSpecNode("builtins.tuple", None, (args, TreeSpecNode("builtins.dict", (), (), 0)), 2)
+        >>> list(guard_inputs(["x"], call, [GuardInput(rank=1), GuardInput(number=int)], {}).by_text)
+        ["L['x'][0]", "L['x'][1]", "L['flat_args'][0]", "L['flat_args'][1]"]
+    """
+    found = GuardInputs()
+    positional, keywords = in_spec.children
+    children = dict(zip(keywords.context, keywords.children, strict=True))
+    count = len(positional.children)
+    names = names or [*(f"arg_{index}" for index in range(count)), *keywords.context]
+    # Values are counted in the order of the names, whatever that of the keywords in the nest is.
+    specs = [*positional.children, *(children[name] for name in names[count:])]
+    remaining = iter(leaves)
+    for name, spec in zip(names, specs, strict=True):
+        texts = {f"L[{name!r}]"}
+        if numbered := _NUMBERED.fullmatch(name):  # of `*args`: PyTorch knows both spellings
+            texts.add(f"L[{numbered[1]!r}][{int(numbered[2])}]")
+        values = list(islice(remaining, spec.leaf_count))
+        for text in texts:
+            _walk(found, text, spec, iter(values), fields)
+    for index, leaf in enumerate(leaves):
+        found.by_text[f"L['flat_args'][{index}]"] = leaf
+    return found
+
+
+def _walk(
+    found: GuardInputs,
+    text: str,
+    spec: TreeSpecNode,
+    leaves: Iterator[GuardInput],
+    fields: Mapping[str, Sequence[str]],
+) -> None:
+    if spec.type is None:
+        found.by_text[text] = next(leaves)
+        return
+    steps = _steps(spec, fields)
+    if steps is None:
+        found.opaque.add(text)
+        for _ in range(spec.leaf_count):
+            next(leaves)
+        return
+    for step, child in zip(steps, spec.children, strict=True):
+        _walk(found, text + step, child, leaves, fields)
+
+
+_SEQUENCES = frozenset(
+    (
+        *("builtins.tuple", "builtins.list", "collections.deque", "torch.Size"),
+        "torch.fx.immutable_collections.immutable_list",
+    )
+)
+_MAPPINGS: Mapping[str, Callable[[Any], Sequence[Any]]] = {
+    "builtins.dict": lambda context: context,
+    "collections.OrderedDict": lambda context: context,
+    "collections.defaultdict": lambda context: context[1],
+    "torch.fx.immutable_collections.immutable_dict": lambda context: context,
+}
+
+
+def _steps(spec: TreeSpecNode, fields: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """How the children of a container are named in a text; None where nobody can tell."""
+    count = len(spec.children)
+    if spec.type in _SEQUENCES:
+        return [f"[{index}]" for index in range(count)]
+    if (keys := _MAPPINGS.get(spec.type or "")) is not None:
+        return [f"[{key!r}]" for key in keys(spec.context)]
+    if spec.type == "collections.namedtuple" and len(names := fields.get(spec.context, ())) == count:
+        return [f".{name}" for name in names]
+    return None
+
+
+# -- what a guard computes --------------------------------------------------------------------------------
+
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+}
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+}
+_DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
+_OF_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """A function that guards call.
+
+    Attributes:
+        least: How many arguments it takes at least.
+        most: How many at most.
+        sort: The class of what it gives; None for that of its arguments together.
+        compute: What it gives for constants; None for what is not computed here.
+    """
+
+    least: int
+    most: int
+    sort: type[Number] | None
+    compute: Callable[..., Any] | None = None
+
+
+_MANY = 1 << 16
+_names = str.split
+_MATH = _names("sqrt exp log log2 sin cos tan sinh cosh tanh asin acos atan asinh")
+_FUNCTIONS: Mapping[str, _Function] = {
+    "max": _Function(2, _MANY, None, max),
+    "min": _Function(2, _MANY, None, min),
+    "abs": _Function(1, 1, None, abs),
+    "round": _Function(1, 2, None, round),
+    "IsNonOverlappingAndDenseIndicator": _Function(2, _MANY, int),
+    **{f"math.{name}": _Function(1, 1, int, getattr(math, name)) for name in ("floor", "ceil", "trunc")},
+    **{f"math.{name}": _Function(1, 1, float, getattr(math, name)) for name in _MATH},
+    "math.log": _Function(1, 2, float, math.log),
+    "math.isnan": _Function(1, 1, bool, math.isnan),
+    "torch.sym_float": _Function(1, 1, float, float),
+    "torch.sym_int": _Function(1, 1, int, int),
+    "torch.sym_max": _Function(2, 2, None, max),
+    "torch.sym_min": _Function(2, 2, None, min),
+    "torch.sym_not": _Function(1, 1, bool, operator.not_),
+    "torch.sym_ite": _Function(3, 3, None, lambda test, yes, no: yes if test else no),
+    "torch.sym_sqrt": _Function(1, 1, float, math.sqrt),
+    "torch._sym_sqrt": _Function(1, 1, float, math.sqrt),
+}
+_NUMBER_OF_ARGUMENTS = {
+    (1, 1): "one argument",
+    (1, 2): "one or two arguments",
+    (2, 2): "two arguments",
+    (3, 3): "three arguments",
+    (2, _MANY): "two arguments or more",
+}
+
+
+def check_guard_inputs(text: str, inputs: GuardInputs) -> None:
+    """Check that a guard is a condition on inputs that there are.
+
+    Args:
+        text: A guard that `check_guard` accepts.
+        inputs: The inputs of its program.
+
+    Raises:
+        DeserializeError: It names no input, or takes one for what it is not, or calls a function with too few
+            or too many numbers, or cannot be computed whatever the inputs are, or is no condition.
+
+    Example:
+        >>> x = GuardInputs({"L['x']": GuardInput(rank=2)})
+        >>> check_guard_inputs("L['x'].size()[1] % 3 == 0", x)
+        >>> check_guard_inputs("L['y'].size()[1] % 3 == 0", x)
+        Traceback (most recent call last):
+        ...
+        pt2wire.errors.DeserializeError: column 1: expected an input of the program, found "L['y']"
+    """
+    node = ast.parse(text.strip(" \t"), mode="eval").body
+    if _Reader(inputs).value(node).sort is not bool:
+        raise _wrong(node, "a condition", _shown(node))
+
+
+def _wrong(node: ast.expr, expected: str, found: str) -> DeserializeError:
+    return DeserializeError(f"expected {expected}, found {found}", path=f"column {node.col_offset + 1}")
+
+
+def _shown(node: ast.expr) -> str:
+    return repr(ast.unparse(node))[:80]
+
+
+class _Reader:
+    """Reads the guards of a program whose inputs it knows."""
+
+    def __init__(self, inputs: GuardInputs) -> None:
+        self._inputs = inputs
+
+    def value(self, node: ast.expr) -> _Value:
+        """What an expression gives."""
+        match node:
+            case ast.Constant(value=bool() | int() | float() as constant):
+                return _Value(type(constant), constant)
+            case ast.Attribute(value=ast.Name(id="math"), attr=name):
+                return _Value(float, getattr(math, name))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self._binary(node, op, self.value(left), self.value(right))
+            case ast.UnaryOp(op=op, operand=operand):
+                value = self.value(operand)
+                sort = bool if isinstance(op, ast.Not) else _joined([int, value.sort])
+                return self._computed(node, sort, _UNARY[type(op)], [value])
+            case ast.BoolOp(values=values):
+                return _Value(_joined([self.value(value).sort for value in values]))
+            case ast.Compare(left=left, comparators=comparators):
+                for side in (left, *comparators):
+                    self.value(side)
+                return _Value(bool)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                self.value(test)
+                return _Value(_joined([self.value(body).sort, self.value(orelse).sort]))
+            case ast.Call(func=func, args=[_, *_] | [] as args) if (name := full_name(func)) in _FUNCTIONS:
+                return self._call(node, _FUNCTIONS[name], name, [self.value(argument) for argument in args])
+            case _:
+                return self._of_input(node)
+
+    def _binary(self, node: ast.expr, op: ast.operator, left: _Value, right: _Value) -> _Value:
+        sort = _joined([left.sort, right.sort])
+        if isinstance(op, _OF_BITS):
+            if sort is float:
+                raise _wrong(node, "bits of integers", _shown(node))
+        else:
+            sort = float if isinstance(op, ast.Div) else _joined([int, sort])
+        if isinstance(op, _DIVISIONS) and right.constant == 0:
+            raise _wrong(node, "a divisor other than zero", _shown(node))
+        return self._computed(node, sort, _BINARY[type(op)], [left, right])
+
+    def _call(self, node: ast.expr, function: _Function, name: str, arguments: list[_Value]) -> _Value:
+        least, most = function.least, function.most
+        if not least <= len(arguments) <= most:
+            raise _wrong(node, f"{_NUMBER_OF_ARGUMENTS[least, most]} for {name}", str(len(arguments)))
+        if name == "torch.sym_ite" and (
+            arguments[0].sort is not bool or arguments[1].sort is not arguments[2].sort
+        ):
+            raise _wrong(node, "a condition and two numbers of one class", _shown(node))
+        sort = function.sort or _joined([argument.sort for argument in arguments])
+        return self._computed(node, sort, function.compute, arguments)
+
+    def _computed(
+        self, node: ast.expr, sort: type[Number], compute: Callable[..., Any] | None, arguments: list[_Value]
+    ) -> _Value:
+        constants = [argument.constant for argument in arguments]
+        if compute is None or None in constants:
+            return _Value(sort)
+        try:
+            constant = compute(*constants)
+        except (ArithmeticError, ValueError, TypeError) as error:
+            raise _wrong(node, "what can be computed", f"{_shown(node)}: {error}") from error
+        if isinstance(constant, complex):
+            raise _wrong(node, "a real number", _shown(node))
+        return _Value(type(constant), constant)
+
+    def _of_input(self, node: ast.expr) -> _Value:
+        """A number that an input is, or that a tensor says of itself."""
+        match node:
+            case ast.Subscript(value=ast.Call(func=ast.Attribute(attr=method, value=source)), slice=index):
+                rank = self._tensor(source).rank
+                at = ast.literal_eval(index)
+                if method not in ("size", "stride") or not isinstance(at, int):
+                    raise _wrong(node, "a size or stride of a tensor", _shown(node))
+                if rank is not None and not -rank <= at < rank:
+                    raise _wrong(node, f"one of {rank} dimensions", _shown(node))
+                return _Value(int)
+            case ast.Call(func=ast.Attribute(attr=method, value=source)) if method in METHODS:
+                tensor = self._tensor(source)
+                if method in ("size", "stride"):
+                    raise _wrong(node, "one size or stride", f"all of {_shown(node)}")
+                if method == "item" and tensor.rank:
+                    raise _wrong(node, "a tensor without dimensions", _shown(source))
+                return _Value(float if method == "item" else int)
+        found = self._input(node)
+        if found is not None and found.number is None:
+            raise _wrong(node, "a number", f"{_shown(node)}, which is {_kind(found)}")
+        return _Value(float if found is None else found.number or float)
+
+    def _tensor(self, node: ast.expr) -> GuardInput:
+        found = self._input(node)
+        if found is not None and found.rank is None:
+            raise _wrong(node, "a tensor", f"{_shown(node)}, which is {_kind(found)}")
+        return found or GuardInput()
+
+    def _input(self, node: ast.expr) -> GuardInput | None:
+        """The input of an expression; None for what is in a container that nobody can look into."""
+        text = ast.unparse(node)
+        found = self._inputs.by_text.get(text)
+        if found is None and not any(text.startswith(prefix) for prefix in self._inputs.opaque):
+            raise _wrong(node, "an input of the program", _shown(node))
+        return found
+
+
+def _kind(found: GuardInput) -> str:
+    if found.number is not None:
+        return {int: "an integer", float: "a float", bool: "a boolean"}[found.number]
+    return "neither a tensor nor a number" if found.rank is None else "a tensor"
+
+
+def _joined(sorts: Sequence[type[Number]]) -> type[Number]:
+    """The class of what numbers of some classes give together."""
+    return float if float in sorts else int if int in sorts else bool

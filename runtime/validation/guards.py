@@ -1,0 +1,80 @@
+"""Guards: each is in the language that exporters write, and a condition on inputs that the program has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..errors import DeserializeError
+from ..exact_treespecs import parse_exact_treespec
+from ..generated import types
+from ..guard_inputs import GuardInput, GuardInputs, Number, check_guard_inputs, guard_inputs
+from ..guards import check_guard
+from ..limits import Limits, raising
+from ..treespecs import parse_treespec
+from .rules import Findings
+
+_NUMBERS: Mapping[str, type[Number]] = {
+    "as_int": int,
+    "as_sym_int": int,
+    "as_float": float,
+    "as_sym_float": float,
+    "as_bool": bool,
+    "as_sym_bool": bool,
+}
+
+
+def check_guards(tree: types.ExportedProgram, findings: Findings, limits: Limits) -> None:
+    """Checks the guards of a program.
+
+    Args:
+        tree: The program, of which all else was checked. If that found anything, only the language of guards
+            is, since they are about inputs that may make no sense.
+        findings: What is wrong is added here.
+        limits: Bounds on each guard, and on all together.
+    """
+    if not tree.guards_code:
+        return
+    characters, passed = sum(map(len, tree.guards_code)), sum(1 for _ in _passed(tree.graph_module))
+    if characters * passed > limits.guard_searches:
+        error = DeserializeError(
+            f"expected at most {limits.guard_searches} characters times inputs, since PyTorch looks for each "
+            f"input in each guard, found {characters} times {passed}",
+            hint=raising("guard_searches"),
+        )
+        findings.add_error("guard", "guards_code", error)
+        return
+    inputs = None if findings.found else _inputs(tree, limits)
+    for index, guard in enumerate(tree.guards_code):
+        try:
+            check_guard(guard, limits)
+            if inputs is not None:
+                check_guard_inputs(guard, inputs)
+        except DeserializeError as error:
+            findings.add_error("guard", f"guards_code[{index}]", error)
+
+
+def _passed(module: types.GraphModule) -> Iterator[GuardInput]:
+    """What a caller passes, in the order of the graph's inputs."""
+    tensors = module.graph.tensor_values
+    for spec in module.signature.input_specs:
+        if spec.type == "constant_input":
+            yield GuardInput(_NUMBERS.get(spec.constant_input.value.type))
+        elif spec.type == "user_input":
+            argument = spec.user_input.arg
+            meta = tensors.get(argument.as_tensor.name) if argument.type == "as_tensor" else None
+            if meta is not None:
+                yield GuardInput(rank=len(meta.sizes))
+            else:
+                yield GuardInput(_NUMBERS.get(argument.type))
+
+
+def _inputs(tree: types.ExportedProgram, limits: Limits) -> GuardInputs:
+    module = tree.graph_module
+    signature = module.module_call_graph[0].signature
+    assert signature is not None  # else there were findings
+    exact = signature.exact_in_spec
+    in_spec = (
+        parse_treespec(signature.in_spec, limits) if exact is None else parse_exact_treespec(exact, limits)
+    )
+    fields = {name: item.field_names for name, item in module.treespec_namedtuple_fields.items()}
+    return guard_inputs(signature.forward_arg_names or [], in_spec, list(_passed(module)), fields)

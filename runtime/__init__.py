@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .differences_parts import Difference
     from .digests import digest
     from .errors import DeserializeError, Pt2WireError, SerializeError, UnsafeArtifactError
+    from .exporting.extern_kernels import export_extern_kernels
     from .extensions import ExtensionHandler, register_extension
     from .findings import Finding
     from .generated.types import SCHEMA_VERSION
@@ -47,6 +48,7 @@ _EXPORTS: dict[str, str] = {
     "deserialize": "artifacts",
     "diff": "differences",
     "digest": "digests",
+    "export_extern_kernels": "exporting.extern_kernels",
     "from_json": "trees",
     "from_thrift": "trees",
     "from_tree": "program_trees",
@@ -81,6 +83,7 @@ __all__ = [
     "deserialize",
     "diff",
     "digest",
+    "export_extern_kernels",
     "from_json",
     "from_thrift",
     "from_tree",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, overload
 
 from .errors import DeserializeError, SerializeError
 from .generated import CodecError, Struct, Union, json_codec, thrift_codec
@@ -12,6 +12,7 @@ from .generated.types import (
     REVISION,
     SCHEMA_VERSION,
     ExportedProgram,
+    ExternKernelNodes,
     SchemaVersion,
     Writer,
 )
@@ -20,6 +21,7 @@ from .peeking import peek_json, peek_thrift
 from .warning import warn_user
 
 Document = TypeVar("Document", bound=Struct | Union)
+Tree = ExportedProgram | ExternKernelNodes
 Encoded = bytes | memoryview
 
 
@@ -33,11 +35,12 @@ class Codec(Protocol):
     ) -> Document: ...
 
 
-def to_json(tree: ExportedProgram) -> bytes:
+def to_json(tree: Tree) -> bytes:
     """Write a tree as PyTorch's JSON.
 
     Args:
-        tree: The tree, of `to_tree` for example.
+        tree: The tree, of `to_tree` for example; or the calls that a library compiled by AOTInductor hands
+            back to PyTorch, `ExternKernelNodes` of `pt2wire.generated`.
 
     Returns:
         UTF-8 text with the keys and their order as PyTorch writes them.
@@ -52,8 +55,8 @@ def to_json(tree: ExportedProgram) -> bytes:
         >>> to_json(pt2wire.to_tree(ep))[:25]
         b'{"graph_module":{"graph":'
     """
-    check_tree(tree)
-    if tree.beyond:
+    _check_document(tree)
+    if isinstance(tree, ExportedProgram) and tree.beyond:
         raise beyond_error(tree.beyond, "", "Write it in Thrift, which PyTorch does not read")
     return encode(json_codec, tree)
 
@@ -68,20 +71,46 @@ def beyond_error(reasons: list[str], path: str, hint: str) -> SerializeError:
     )
 
 
+@overload
 def from_json(
-    data: Encoded | str, *, unknown: list[str] | None = None, limits: Limits = DEFAULT_LIMITS
-) -> ExportedProgram:
+    data: Encoded | str,
+    kind: type[ExportedProgram] = ...,
+    *,
+    unknown: list[str] | None = ...,
+    limits: Limits = ...,
+) -> ExportedProgram: ...
+
+
+@overload
+def from_json(
+    data: Encoded | str,
+    kind: type[ExternKernelNodes],
+    *,
+    unknown: list[str] | None = ...,
+    limits: Limits = ...,
+) -> ExternKernelNodes: ...
+
+
+def from_json(
+    data: Encoded | str,
+    kind: type[Tree] = ExportedProgram,
+    *,
+    unknown: list[str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Tree:
     """Read a tree from PyTorch's JSON.
 
     Args:
         data: UTF-8 text of a program whose format version is 8.2 or a later 8.
+        kind: What it is: a program, or `ExternKernelNodes` of `pt2wire.generated`, the text in
+            `data/aotinductor` of what calls a compiled library hands back. The latter has no version.
         unknown: A file from a newer minor version may have fields that this one lacks. They are dropped and
             their paths appended here; without a list a warning names them.
         limits: How large it may be.
 
     Raises:
         DeserializeError: The text is no program in JSON, or of a version that cannot be read.
-        TypeError: It is neither text nor bytes.
+        TypeError: It is neither text nor bytes, or `kind` is another type.
 
     Example:
         >>> import pt2wire, torch
@@ -93,14 +122,14 @@ def from_json(
     if isinstance(data, str):
         data = data.encode()
     _check_bytes(data, "text or bytes")
-    return decode_program(json_codec, data, "program", unknown, limits)
+    return _decode_document(json_codec, kind, data, unknown, limits)
 
 
-def to_thrift(tree: ExportedProgram) -> bytes:
+def to_thrift(tree: Tree) -> bytes:
     """Write a tree in Thrift's compact encoding.
 
     Args:
-        tree: The tree, of `to_tree` for example.
+        tree: As for `to_json`.
 
     Returns:
         The bytes of one plain struct, without any header.
@@ -116,23 +145,44 @@ def to_thrift(tree: ExportedProgram) -> bytes:
         >>> len(to_thrift(tree)) < len(to_json(tree))
         True
     """
-    check_tree(tree)
+    _check_document(tree)
     return encode(thrift_codec, tree)
 
 
+@overload
 def from_thrift(
-    data: Encoded, *, unknown: list[str] | None = None, limits: Limits = DEFAULT_LIMITS
-) -> ExportedProgram:
+    data: Encoded,
+    kind: type[ExportedProgram] = ...,
+    *,
+    unknown: list[str] | None = ...,
+    limits: Limits = ...,
+) -> ExportedProgram: ...
+
+
+@overload
+def from_thrift(
+    data: Encoded, kind: type[ExternKernelNodes], *, unknown: list[str] | None = ..., limits: Limits = ...
+) -> ExternKernelNodes: ...
+
+
+def from_thrift(
+    data: Encoded,
+    kind: type[Tree] = ExportedProgram,
+    *,
+    unknown: list[str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Tree:
     """Read a tree from Thrift's compact encoding, strictly.
 
     Args:
         data: The bytes of one plain struct, with nothing before or behind it.
+        kind: As for `from_json`.
         unknown: As for `from_json`.
         limits: As for `from_json`.
 
     Raises:
         DeserializeError: The bytes are no program in Thrift, or of a version that cannot be read.
-        TypeError: They are no bytes.
+        TypeError: They are no bytes, or `kind` is another type.
 
     Example:
         >>> import pt2wire, torch
@@ -142,7 +192,27 @@ def from_thrift(
         True
     """
     _check_bytes(data, "bytes")
-    return decode_program(thrift_codec, data, "program", unknown, limits)
+    return _decode_document(thrift_codec, kind, data, unknown, limits)
+
+
+def _decode_document(
+    codec: Codec, kind: type[Tree], data: Encoded, unknown: list[str] | None, limits: Limits
+) -> Tree:
+    if kind is ExportedProgram:
+        return decode_program(codec, data, "program", unknown, limits)
+    if kind is not ExternKernelNodes:
+        raise TypeError(f"expected ExportedProgram or ExternKernelNodes as kind, found {kind!r:.80}")
+    kernels, dropped = decode(codec, kind, data, "kernels", limits)
+    if unknown is not None:
+        unknown += dropped
+    elif dropped:
+        warn_user(f"kernels: written by a newer version; dropped {', '.join(dropped[:3])}")
+    return kernels
+
+
+def _check_document(tree: object) -> None:
+    if not isinstance(tree, ExternKernelNodes):
+        check_tree(tree)
 
 
 def check_tree(tree: object) -> None:

@@ -48,7 +48,7 @@ def _export_operator(node: Node, values: Values) -> types.Node:
     if isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat, torch.SymBool)):
         names = tuple(name for name, _, _ in _parameters(target))
         return _node(node, _positional(node, names, values), _export_single(node, values), values)
-    return _node(node, _export_inputs(node, values), _export_operator_outputs(node, values), values)
+    return _node(node, export_inputs(node, values), _export_operator_outputs(node, values), values)
 
 
 def _export_extension(node: Node, values: Values) -> types.Node:
@@ -173,7 +173,7 @@ def _required(kind: Any) -> Any:
     return kind.getElementType() if kind.kind() == "OptionalType" else kind
 
 
-def _export_inputs(node: Node, values: Values) -> list[types.NamedArgument]:
+def export_inputs(node: Node, values: Values) -> list[types.NamedArgument]:
     """Write what an operator is called with; parameters left to their defaults are left out."""
     target: Any = node.target
     args, kwargs = node.args, node.kwargs

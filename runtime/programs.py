@@ -142,7 +142,8 @@ def load(
         form: "json" or "thrift" demands one form of the program; by default the archive's index decides.
         types: Classes that the file may name although no imported module has them, such as enums that are
             keys in the structure of inputs; and classes that it may make and call, which are those of
-            weights of subclasses of `torch.Tensor`, with the classes of what these hold.
+            weights of subclasses of `torch.Tensor` and of modules among the example inputs, with the
+            classes of what these hold.
         allow_pickle: Open what is pickled in the file, which can run any code. That is how PyTorch stores
             example inputs and weights of classes of their own.
         allow_operators: Operators that the program may call though they are refused otherwise, because they

@@ -141,17 +141,32 @@ class Applied(torch.nn.Module):
         return module(x) + 1
 
 
-def test_a_program_that_pytorch_loads_and_we_refuse_is_saved_with_a_warning() -> None:
-    ep = torch.export.export(Applied(), (torch.ones(2), torch.nn.ReLU()))
+@pytest.mark.parametrize("module", [torch.nn.ReLU(), torch.nn.Linear(2, 2)], ids=["empty", "weights"])
+def test_modules_among_inputs_come_with_the_pickled_example_inputs(module: torch.nn.Module) -> None:
+    inputs = torch.ones(2), module
+    ep = torch.export.export(Applied(), inputs)
     with pytest.warns(UserWarning, match=r"^model: PyTorch can load .*, pt2wire will not: .*a class that"):
         data = saved(ep)
+    for file in (data, torch_saved(ep)):
+        message = (
+            f"expected a class that is registered .*Pass types=.{type(module).__name__}. .* allow_pickle"
+        )
+        with pytest.raises(pt2wire.DeserializeError, match=message):
+            pt2wire.load(io.BytesIO(file))
+        for options in ({"types": [type(module)]}, {"allow_pickle": True}):
+            loaded = pt2wire.load(io.BytesIO(file), **options)  # type: ignore[arg-type]
+            assert torch.equal(loaded.module()(*inputs), ep.module()(*inputs))
+        with pytest.warns(UserWarning, match="pt2wire will not"):
+            assert pt2wire.to_tree(loaded) == pt2wire.to_tree(ep) and saved(loaded)
+    again = pt2wire.from_tree(pt2wire.to_tree(ep), {}, {}, example_inputs=(inputs, {}))
+    assert torch.equal(again.module()(*inputs), ep.module()(*inputs))
+    # Outside of all that, a module is a leaf to pytree as before.
+    assert torch.utils._pytree.tree_leaves(module) == [module]
     logging.disable()  # PyTorch's warning about pickles of classes has a broken format, which pytest reports
     try:
-        assert isinstance(torch.export.load(io.BytesIO(data)), torch.export.ExportedProgram)
+        assert torch.equal(torch.export.load(io.BytesIO(data)).module()(*inputs), ep.module()(*inputs))
     finally:
         logging.disable(logging.NOTSET)
-    with pytest.raises(pt2wire.DeserializeError, match="expected a class that is registered"):
-        pt2wire.load(io.BytesIO(data))
 
 
 def test_an_error_in_one_of_several_programs_names_it() -> None:

@@ -9,9 +9,11 @@ that the program itself describes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
+from torch._export.non_strict_utils import _enable_graph_inputs_of_type_nn_module
 from torch.utils import _pytree as pytree
 
 from ..errors import DeserializeError, UnsafeArtifactError
@@ -59,6 +61,25 @@ def import_example_inputs(
     Raises:
         DeserializeError: The program's description of its inputs is damaged.
     """
+    opened = _opened(sample, devices, permissions) if sample and not flat else None
+    with modules_among(opened):
+        return _fitting(tree, opened, sample, flat, path, devices, permissions)
+
+
+def modules_among(inputs: object) -> AbstractContextManager[None]:
+    """While it is open, modules among example inputs are nodes to pytree, as when PyTorch exports."""
+    return _enable_graph_inputs_of_type_nn_module(inputs if _is_call(inputs) else None)  # type: ignore[arg-type]
+
+
+def _fitting(
+    tree: ExportedProgram,
+    opened: Any,
+    sample: bytes | memoryview | None,
+    flat: bytes | memoryview | None,
+    path: str,
+    devices: Devices | None,
+    permissions: Permissions,
+) -> ExampleInputs | None:
     spec = _in_spec(tree, permissions)
     reasons = []
     if flat:
@@ -67,7 +88,7 @@ def import_example_inputs(
             return _unflatten(_as_described(leaves, tree, permissions), spec, path)
         reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
-        inputs = _opened(sample, devices, permissions)
+        inputs = _opened(sample, devices, permissions) if flat else opened
         if _has_structure(inputs, spec):
             return inputs  # type: ignore[no-any-return]
         reasons.append(_why_not(inputs))
@@ -94,7 +115,8 @@ def check_example_inputs(tree: ExportedProgram, inputs: object, permissions: Per
             "expected example inputs as a tuple of positional and a dict of keyword arguments, such as "
             f"ep.example_inputs, found {type(inputs).__name__}"
         )
-    expected, found = _in_spec(tree, permissions).num_leaves, len(pytree.tree_leaves(inputs))
+    with modules_among(inputs):
+        expected, found = _in_spec(tree, permissions).num_leaves, len(pytree.tree_leaves(inputs))
     if found != expected:
         raise DeserializeError(
             f"expected example inputs of {expected} values, found {found}", path="example_inputs"

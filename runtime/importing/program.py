@@ -16,6 +16,7 @@ from ..generated import types
 from ..guards import check_guard
 from ..permissions import NO_PERMISSIONS, Permissions
 from .exact import import_note
+from .example_inputs import modules_among
 from .faults import each, within
 from .graph import import_graph
 from .metadata import import_graph_metadata
@@ -73,7 +74,7 @@ def import_program(
                 values = import_graph(module.graph, program, _constant_inputs(module.signature))
             with within("signature"):
                 signature = import_signature(module.signature, values)
-            with within("module_call_graph"):
+            with within("module_call_graph"), modules_among(example_inputs):
                 calls = import_module_call_graph(
                     module.module_call_graph, values, module.treespec_namedtuple_fields
                 )

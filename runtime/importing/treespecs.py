@@ -141,12 +141,24 @@ _CONTAINERS: dict[str, tuple[Any, Callable[[_Reader, Any], Any]]] = {
 def _registered(name: str) -> Any:
     kind = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name)
     if kind is None or name == pytree.NO_SERIALIZED_TYPE_NAME_FOUND:
+        module, _, qualified_name = name.rpartition(".")
+        known = find_class(module, qualified_name)
+        is_module = known is not None and issubclass(known, torch.nn.Module)
         raise DeserializeError(
             f"expected a class that is registered with pytree, found {name!r}",
-            hint="Import the library that defines it before loading, or register it under this name with "
-            "torch.utils._pytree.register_pytree_node(..., serialized_type_name=...)",
+            hint=_MODULE.format(qualified_name) if is_module else _REGISTER,
         )
     return kind
+
+
+_REGISTER = (
+    "Import the library that defines it before loading, or register it under this name with "
+    "torch.utils._pytree.register_pytree_node(..., serialized_type_name=...)"
+)
+_MODULE = (
+    "Modules among the inputs come from the example inputs, which are pickled. Pass types=[{}] with the "
+    "classes of its parts, or allow_pickle=True if you trust the author of the file"
+)
 
 
 def _check_fields(node: TreeSpecNode, kind: Any, saved: types.NamedTupleDef | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
-from pt2wire.errors import DeserializeError, SerializeError, UnsafeArtifactError
+from pt2wire.errors import DeserializeError, UnsafeArtifactError
 from pt2wire.generated import types
 from torch import Tensor, nn
 from torch.testing._internal.two_tensor import TwoTensor
@@ -174,7 +174,29 @@ class Attached(TwoTensor):
         return Attached(parts["a"], parts["b"])
 
 
-def test_constants_of_a_class_that_are_no_values_are_refused() -> None:
-    weight = nn.Parameter(Attached(torch.ones(2, 2), torch.ones(2, 2)))
-    with pytest.raises(SerializeError, match="p_weight: expected a tensor of a class that keeps plain const"):
-        _saved(weight)
+class Noted(TwoTensor):
+    """Counts something among its tensors that is none, as those that are spread over devices do."""
+
+    note = nn.ReLU()
+
+    def __tensor_flatten__(self) -> Any:
+        return ["a", "b", "note"], None
+
+    @staticmethod
+    def __tensor_unflatten__(parts: Any, context: Any, size: Any, stride: Any) -> Any:
+        return Noted(parts["a"], parts["b"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [(Attached, "expected an argument that the format can hold, found .*ReLU"), (Noted, "tensor as `note`")],
+)
+def test_values_of_classes_that_keep_more_are_plain_tensors(kind: type[TwoTensor], reason: str) -> None:
+    ep = exported(lambda self, x: x * 2, _pair())
+    for node in ep.graph.nodes:
+        if isinstance(node.meta.get("val"), TwoTensor):
+            node.meta["val"].__class__ = kind
+    with pytest.warns(UserWarning, match=f"of the class {kind.__name__} are saved as plain .*{reason}"):
+        tree = pt2wire.to_tree(ep)
+    assert all(meta.subclass is None for meta in tree.graph_module.graph.tensor_values.values())
+    assert pt2wire.validate(tree) == []

@@ -13,45 +13,44 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from ..errors import SerializeError
 from ..generated import types
+from ..warning import warn_user
 from .exact import class_path, export_constant
-from .faults import located
 from .values import Values, export_tensor_meta
 
 
 def add_subclasses(values: Values) -> None:
     """Write what the values of a graph are made of, where they are of such a class.
 
-    Raises:
-        SerializeError: The class, or the constants that it keeps beside its tensors, cannot be written.
+    A class that keeps something else than tensors and constants is left out, with a warning: its values are
+    plain tensors then, as in PyTorch's files.
     """
+    left_out: dict[type, str] = {}
     for node, (member, name) in values.references.items():
         value = node.meta.get("val")
         if member != "as_tensor" or type(value) is FakeTensor or not is_traceable_wrapper_subclass(value):
             continue
+        meta = values.tensors[name]
         try:
-            _add_subclass(values.tensors[name], value, values)
+            meta.subclass, meta.context, meta.inner = _made_of(value, values)
         except SerializeError as error:
-            raise located(error, node.name) from error.__cause__
-        values.own.add("subclass")
+            left_out[type(value)] = error.message
+        else:
+            values.own.add("subclass")
+    for kind, reason in left_out.items():
+        warn_user(f"values of the class {kind.__qualname__} are saved as plain tensors: {reason}")
 
 
-def _add_subclass(meta: types.TensorMeta, tensor: Any, values: Values) -> None:
+def _made_of(tensor: Any, values: Values) -> tuple[str, types.Value | None, dict[str, types.TensorMeta]]:
+    """Its class, and the constants and tensors that it is made of."""
     names, context = tensor.__tensor_flatten__()
-    meta.subclass = class_path(type(tensor))
-    meta.inner = {name: _inner(getattr(tensor, name), values) for name in names}
-    try:
-        meta.context = None if context is None else export_constant(context)
-    except SerializeError as error:
-        raise SerializeError(
-            f"expected a tensor of a class that keeps plain constants beside its tensors, found "
-            f"{type(tensor).__qualname__}: {error.message}",
-            hint="Unwrap its weights first, with torch._functorch._aot_autograd.subclass_parametrization or "
-            "run_decompositions()",
-        ) from error
+    inner = {name: _inner(name, getattr(tensor, name), values) for name in names}
+    return class_path(type(tensor)), None if context is None else export_constant(context), inner
 
 
-def _inner(tensor: torch.Tensor, values: Values) -> types.TensorMeta:
+def _inner(name: str, tensor: object, values: Values) -> types.TensorMeta:
+    if not isinstance(tensor, torch.Tensor):
+        raise SerializeError(f"expected a tensor as `{name}`, found {type(tensor).__qualname__}")
     meta = export_tensor_meta(tensor, values.symbols)
     if is_traceable_wrapper_subclass(tensor):
-        _add_subclass(meta, tensor, values)
+        meta.subclass, meta.context, meta.inner = _made_of(tensor, values)
     return meta

@@ -84,8 +84,8 @@ class Changes:
 
     @property
     def kept(self) -> Iterator[tuple[TypePair, MemberPair]]:
-        """The members, of types that are still of the same kind, which are still there under their name."""
-        return ((pair, kept) for pair in self.same_kind for kept in pair.kept)
+        """The members, of types that are still of the same kind, which are there yet, perhaps renamed."""
+        return ((pair, kept) for pair in self.same_kind for kept in (*pair.kept, *pair.renamed))
 
     def spelled_before(self, ref: TypeRef) -> str:
         """A type of the schema before, in the names of the one after."""

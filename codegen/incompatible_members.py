@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .changes import Changes, Member, MemberPair, owned_by
-from .model import EnumValue, Field, Kind
+from .model import EnumValue, Field, Kind, MapType
 from .rules import Break
 
 
@@ -40,7 +40,8 @@ def made_optional(changes: Changes) -> Iterator[Break]:
         unset = new.optional and not old.optional
         if unset or (new.default is not None and old.default is None and not new.optional):
             what = "is `optional` now" if unset else "has a default now"
-            message = f"`{kept.name}` {what}: older readers fail on files that lack it"
+            older = "fail on" if old.default is None else f"see {_shown(old)} in"
+            message = f"`{kept.name}` {what}: older readers {older} files that lack it"
             yield Break(new.position, message, kept.own)
 
 
@@ -69,6 +70,8 @@ def defaults_changed(changes: Changes) -> Iterator[Break]:
 def _shown(field: Field) -> str:
     assert field.default is not None
     value = field.default.value
+    if isinstance(value, tuple):
+        return "`{}`" if isinstance(field.type, MapType) else "`[]`"
     return str(value).lower() if isinstance(value, bool) else f"`{value}`"
 
 

@@ -16,22 +16,44 @@ def by_value_order(types: dict[str, TypeDef]) -> tuple[TypeDef, ...]:
     """
     direct = {name: set(_direct(definition)) for name, definition in types.items()}
     contained = {name: set(_contained(definition)) - {name} for name, definition in types.items()}
-    reached = _reached({name: direct[name] | contained[name] for name in types})
-    pending = list(types)
+    reached = reached_types(types)
+    # A type may go before one that it contains only if that one also leads back to it.
+    before = {
+        name: direct[name] | {other for other in found if name not in reached[other]}
+        for name, found in reached.items()
+    }
+    awaited, forward = _Counts(before), _Counts(contained)
+    waiting = dict.fromkeys(types)
     ordered = []
-    while pending:
-        waiting = set(pending)
-        ready = [name for name in pending if not direct[name] & waiting]
-        # A type may go before one that it contains only if that one also leads back to it.
-        ready = [name for name in ready if all(name in reached[other] for other in reached[name] & waiting)]
-        chosen = min(ready or pending, key=lambda name: len(contained[name] & waiting))
-        pending.remove(chosen)
+    while waiting:
+        ready = [name for name in waiting if not awaited.left[name]]
+        chosen = min(ready or waiting, key=forward.left.__getitem__)
+        for counts in (awaited, forward):
+            counts.remove(chosen)
+        del waiting[chosen]
         ordered.append(types[chosen])
     return tuple(ordered)
 
 
-def _reached(uses: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The transitive closure: for each type, all types that its values can hold at any depth."""
+class _Counts:
+    """How many of the types that each type needs are not there yet: `left`."""
+
+    def __init__(self, needs: dict[str, set[str]]) -> None:
+        self.left = {name: len(needed) for name, needed in needs.items()}
+        self._users: dict[str, list[str]] = {name: [] for name in needs}
+        for name, needed in needs.items():
+            for other in needed:
+                self._users[other].append(name)
+
+    def remove(self, name: str) -> None:
+        """Notes that a type is there now."""
+        for user in self._users[name]:
+            self.left[user] -= 1
+
+
+def reached_types(types: dict[str, TypeDef]) -> dict[str, set[str]]:
+    """For each type, all types that its values can hold at any depth: itself too, if it is recursive."""
+    uses = {name: {*_direct(definition), *_contained(definition)} for name, definition in types.items()}
     reached = {}
     for start in uses:
         seen: set[str] = set()

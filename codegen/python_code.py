@@ -21,6 +21,7 @@ from .model import (
     TypeDef,
     TypeRef,
 )
+from .order import named_types, reached_types
 from .python_text import fitted, literal
 
 SPELLINGS = {
@@ -68,48 +69,19 @@ class Nesting:
 
 def nesting(schema: Schema) -> Nesting:
     """Finds what recurses, and how high everything else is."""
-    deep = {name for name in schema.types if _reaches(schema, name, name)}
-    deep |= {name for name in schema.types if any(_reaches(schema, name, other) for other in deep)}
+    reached = reached_types(schema.types)
+    recursive = {name for name, found in reached.items() if name in found}
+    deep = recursive | {name for name, found in reached.items() if found & recursive}
     height: dict[str, int] = {}
-
-    def measure(name: str) -> int:
-        definition = schema.types[name]
-        if name not in height:
-            below = max((measure(child) for child in _names(definition)), default=0)
-            height[name] = 0 if definition.kind is Kind.ENUM else 1 + below
-        return height[name]
-
-    for name in schema.types:
-        if name not in deep:
-            measure(name)
+    for definition in schema.ordered:  # what a type holds stands before it
+        if definition.name not in deep:
+            below = max((height[name] for name in _names(definition)), default=0)
+            height[definition.name] = 0 if definition.kind is Kind.ENUM else 1 + below
     return Nesting(frozenset(deep), height)
 
 
-def _reaches(schema: Schema, start: str, goal: str) -> bool:
-    seen: set[str] = set()
-    todo = _names(schema.types[start])
-    while todo:
-        name = todo.pop()
-        if name == goal:
-            return True
-        if name not in seen:
-            seen.add(name)
-            todo += _names(schema.types[name])
-    return False
-
-
 def _names(definition: TypeDef) -> list[str]:
-    return [name for field in definition.fields if (name := _named(field.type)) is not None]
-
-
-def _named(type_: TypeRef) -> str | None:
-    match type_:
-        case ListType(inner) | MapType(inner):
-            return _named(inner)
-        case NamedType(name):
-            return name
-        case _:
-            return None
+    return [name for field in definition.fields for name in named_types(field.type)]
 
 
 class Code:

@@ -8,13 +8,18 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pt2wire.codegen.cli import main
+from pt2wire.codegen.model import Kind, ListType, NamedType
+from pt2wire.codegen.order import by_value_order
 from pt2wire.codegen.outputs import compare_files, render_all
+from pt2wire.codegen.python_code import nesting
 from pt2wire.codegen.render import MARK
 from pt2wire.codegen.resolve import load_schema, parse_schema
 
@@ -352,3 +357,22 @@ def test_the_schema_of_the_working_directory_is_taken_before_that_of_the_source_
     monkeypatch.chdir(tree / "generated/include")
     assert main(["check"]) == 0
     assert str(SCHEMA) in capsys.readouterr().out
+
+
+def test_many_types_that_lead_to_each_other_take_no_time() -> None:
+    """In a ring every type leads to all, in a chain to all behind it: no recursion, no cube of the number."""
+    small = parse_schema(SMALL, "schema.yaml")
+    (sample,) = small.types.values()
+    for count, ring in ((500, True), (600, False)):
+        types = {}
+        for number in range(count):
+            held = NamedType(f"T{(number + 1) % count}", Kind.STRUCT)
+            inner = sample.fields[0] if number == count - 1 and not ring else None
+            field = inner or replace(sample.fields[0], type=ListType(held) if ring else held)
+            types[f"T{number}"] = replace(sample, name=f"T{number}", fields=(field,))
+        started = time.process_time()
+        ordered = by_value_order(types)
+        found = nesting(replace(small, types=types, ordered=ordered))
+        assert time.process_time() - started < 4  # by way of cubes, minutes
+        assert len(ordered) == count
+        assert (len(found.deep), found.height.get("T0", 0)) == ((count, 0) if ring else (0, count))

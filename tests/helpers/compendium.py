@@ -51,6 +51,11 @@ def least(schema: Schema, types: Any, name: str) -> Any:
     return _Maker(schema, types).least(NamedType(name, schema.types[name].kind))
 
 
+def variants(schema: Schema, types: Any, name: str) -> list[Any]:
+    """Values of a struct or union that together hold everything below it."""
+    return _Maker(schema, types).variants(NamedType(name, schema.types[name].kind))
+
+
 class _Maker:
     """Makes values; a type is gone through completely where it is met first, and only named afterwards."""
 

@@ -210,6 +210,21 @@ PAIRS = [
         "`Own.y` has a default now",
     ),
     Pair(
+        "made-optional",
+        {
+            FLAG: "",
+            NOTE: NOTE + f"      {MARK}flag: {{id: 40, type: optional bool, default: null, doc: F.}}\n",
+        },
+        {"doc: F.": "doc: Flag."},
+        "`Thing.flag` is `optional` now: older readers see false in files that lack it",
+    ),
+    Pair(
+        "default-changed",
+        {FLAG: f"      {MARK}flagged: {{id: 40, type: bool, default: true, doc: F.}}\n"},
+        {"doc: F.": "doc: Flag."},
+        "the default of `Thing.flagged` was false and is true",
+    ),
+    Pair(
         "argument-added",
         {FLAG: f'      {MARK}new: {{id: 60, type: optional i64, since: "8.21", doc: N.}}\n' + FLAG},
         added(NEW),

@@ -163,6 +163,7 @@ HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
         "invoke_subgraph": "a subgraph that is compiled once",
         "map_impl": "a subgraph over the first dimension",
         "out_dtype": "an operator with a wider output dtype",
+        "print": "formatted text on the terminal",
         "scan": "a loop that carries state and stacks outputs",
         "strict_mode": "a subgraph traced strictly",
         "tag_activation_checkpoint": "a subgraph that is recomputed in backward",

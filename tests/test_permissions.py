@@ -178,6 +178,25 @@ def test_operators_that_reach_files_are_called_only_when_allowed(tmp_path: Path)
         pt2wire.load(file)  # what was allowed once is not allowed for good
 
 
+@pytest.mark.parametrize("decomposed", [False, True], ids=["as exported", "decomposed"])
+def test_programs_that_print_load_where_that_is_permitted(
+    decomposed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Printing(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            torch._higher_order_ops.print("{x} and {name}", x=x, name=1)
+            return x + 1
+
+    ep = torch.export.export(Printing(), (torch.ones(1),))
+    file = io.BytesIO(saved(ep.run_decompositions() if decomposed else ep))
+    with pytest.raises(UnsafeArtifactError, match=r"Pass allow_operators=\['higher_order\.print'\]"):
+        pt2wire.load(file)
+    loaded = pt2wire.load(file, allow_operators=["higher_order.print"])
+    capsys.readouterr()
+    assert torch.equal(loaded.module()(torch.ones(1)), torch.full((1,), 2.0))
+    assert capsys.readouterr().out == "tensor([1.]) and 1\n"
+
+
 # -- classes ----------------------------------------------------------------------------------------------
 
 

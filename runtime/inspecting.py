@@ -235,7 +235,7 @@ def _weights(payloads: Mapping[str, Payload], kinds: tuple[str, str]) -> Iterato
         meta = payload.meta.tensor_meta
         record = payload.meta.path_name
         if meta is None or payload.meta.use_pickle:
-            yield WeightSummary(name, "pickled object", "", 0, len(payload.data), record)
+            yield WeightSummary(name, "pickled object", _pickled(meta), 0, len(payload.data), record)
             continue
         elements = 1
         for size in meta.sizes:
@@ -243,6 +243,14 @@ def _weights(payloads: Mapping[str, Payload], kinds: tuple[str, str]) -> Iterato
         kind = kinds[0] if payload.meta.is_param else kinds[1]
         nbytes = elements * ITEM_SIZES.get(element_type(meta), 0)
         yield WeightSummary(name, kind, describe_tensor(meta, device=False), elements, nbytes, record)
+
+
+def _pickled(meta: types.TensorMeta | None) -> str:
+    """A tensor of a class of its own; nothing is known of other objects."""
+    if meta is None:
+        return ""
+    described = describe_tensor(meta, device=False)
+    return described if meta.subclass is None else f"{described} {meta.subclass.partition(':')[2]}"
 
 
 def describe_tensor(meta: types.TensorMeta, *, device: bool = True) -> str:

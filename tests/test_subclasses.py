@@ -13,6 +13,7 @@ import pytest
 import torch
 from pt2wire.errors import DeserializeError, UnsafeArtifactError
 from pt2wire.generated import types
+from pt2wire.inspecting import summarize_archive
 from torch import Tensor, nn
 from torch.testing._internal.two_tensor import TwoTensor
 
@@ -44,6 +45,8 @@ def test_a_class_that_was_not_handed_in_is_named(form: Any) -> None:
     loaded = pt2wire.load(io.BytesIO(data), types=[TwoTensor])
     weight = loaded.state_dict["weight"]
     assert isinstance(weight, nn.Parameter) and isinstance(weight, TwoTensor) and weight.requires_grad
+    (summary,) = summarize_archive(pt2wire.read(io.BytesIO(data)))[0].weights
+    assert (summary.kind, summary.type) == ("pickled object", "float32[2, 2] TwoTensor")
     trusted = pt2wire.load(io.BytesIO(data), allow_pickle=True)
     assert isinstance(trusted.state_dict["weight"], TwoTensor)
 

@@ -186,7 +186,7 @@ DENIED_HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
         "inductor_compiled_code": "it calls compiled code that the file names",
         "inline_asm_elementwise": "it runs assembly that the file holds",
         "invoke_leaf_function": "it calls Python functions of the process by number",
-        "print": "it formats text of the file with str.format, which reads attributes of objects",
+        "print": "it prints what the file says",
         "trace_wrapped": "it calls a Python function",
     }
 )

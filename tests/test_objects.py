@@ -228,3 +228,50 @@ def test_programs_with_objects_have_one_form_and_digest() -> None:
         other = pt2wire.canonicalize(scrambled(tree, random.Random(1)))
         assert pt2wire.to_thrift(other) == form
         assert pt2wire.diff(tree, other) == []
+
+
+# -- prints -----------------------------------------------------------------------------------------------
+
+
+def _printing(text: str, *, ordered: bool = False) -> types.ExportedProgram:
+    tree = pt2wire.to_tree(trips_of("prints").case.program())
+    node = tree.graph_module.graph.nodes[0]
+    node.inputs[0].arg = types.Argument.of_string(text)
+    if ordered:
+        node.target = "torch.ops.higher_order.with_effects"
+        operator = types.Argument.of_operator("torch.ops.higher_order.print")
+        token = types.Argument.of_tensor(types.TensorArgument("x"))
+        for argument in (operator, token):
+            node.inputs.insert(0, types.NamedArgument("", argument, types.ArgumentKind.POSITIONAL))
+    return tree
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{0.__class__.__init__.__globals__}", "number or name of an argument, found '0.__class__"),
+        ("{y[0]}", r"number or name of an argument, found 'y\[0\]'"),
+        ("{} {} {}", "number or name of an argument, found ''"),
+        ("{2}", "number or name of an argument, found '2'"),
+        ("{x}", "number or name of an argument, found 'x'"),
+        ("{y:>1000000000}", "expected a short format of a field, found >1000000000"),
+        ("{y:{z}}", "expected a short format of a field, found {z}"),
+        ("{y", "expected a format, found '{y'"),
+    ],
+)
+def test_formats_name_arguments_and_nothing_in_them(text: str, message: str, ordered: bool) -> None:
+    with pytest.raises(UnsafeArtifactError, match=message):
+        pt2wire.from_tree(_printing(text, ordered=ordered), {}, {}, allow_operators=["higher_order.print"])
+
+
+def test_prints_are_read_only_when_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    trips = trips_of("prints")
+    for data in (trips.our_file, trips.pytorch_file):
+        with pytest.raises(
+            UnsafeArtifactError, match=r"it prints what .*allow_operators=\['higher_order\.print'\]"
+        ):
+            pt2wire.load(io.BytesIO(data))
+        capsys.readouterr()
+        trips.load(data).module()(torch.tensor([1.0, 2.0]))
+        assert capsys.readouterr().out == f"tensor([1., 2.]) of {3:>20} 1.50 'q'\n"

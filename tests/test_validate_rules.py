@@ -49,7 +49,8 @@ def test_every_rule_about_trees_has_a_lie() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", ["target", "method", "denied-operator", "name", "fqn", "constant-text", "functorch-levels"]
+    "rule",
+    ["target", "call-text", "denied-operator", "name", "fqn", "constant-text", "functorch-levels"],
 )
 def test_what_could_run_code_is_an_unsafe_artifact(rule: str) -> None:
     lie = next(lie for lie in LIES.values() if lie.rule == rule)

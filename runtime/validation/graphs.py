@@ -13,7 +13,8 @@ from .constants import check_held_tensors
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
-from .subgraphs import check_method, check_operands
+from .subgraphs import check_operands
+from .texts import check_texts
 from .values import check_tensor_meta
 
 _CONSTANTS = frozenset({"as_none", "as_int", "as_float", "as_bool", "as_string"})
@@ -227,8 +228,8 @@ def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:
 def _call_higher_order(scope: Scope, node: types.Node, target: Target) -> None:
     for message in check_operands(node, target.name):
         scope.add("subgraph", message, ".inputs")
-    for message in check_method(node, target.name):
-        scope.add("method", message, ".inputs")
+    for message in check_texts(node, target.name):
+        scope.add("call-text", message, ".inputs")
 
 
 _CALLS: Mapping[TargetKind, Callable[[Scope, types.Node, Target], None]] = {

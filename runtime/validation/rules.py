@@ -66,9 +66,9 @@ _RULES = (
     ),
     Rule("depth", "tree", "Subgraphs and dictionaries are not nested without bound."),
     Rule(
-        "method",
+        "call-text",
         "tree",
-        "A method of a custom object is called by a public name.",
+        "A method of a custom object has a public name, and a format names arguments, not what is in them.",
         unsafe=True,
     ),
     Rule(

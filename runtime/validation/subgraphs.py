@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..generated import types
-from ..names import check_identifier
 
 _Given = types.Argument | types.Value
 
@@ -256,27 +255,6 @@ def _graph_of(node: types.Node, argument: _Given) -> types.GraphArgument | None:
         return None
     named = {graph.name: graph for graph in node.subgraphs or ()}
     return named.get(argument.value[-1].as_subgraph)
-
-
-_CALL_METHOD = "call_torchbind"
-
-
-def check_method(node: types.Node, name: str) -> Iterator[str]:
-    """What is wrong with a call of a method of a custom object: the method's name becomes an attribute's."""
-    inputs = [named.arg for named in node.inputs if not named.name]
-    if name == "with_effects":  # of a token and an operator with its arguments
-        inputs, called = inputs[2:], inputs[1:2]
-        if [argument.value for argument in called] != [f"torch.ops.higher_order.{_CALL_METHOD}"]:
-            return
-    elif name != _CALL_METHOD:
-        return
-    if [argument.type for argument in inputs[:2]] != ["as_custom_obj", "as_string"]:
-        found = ", ".join(argument.type for argument in inputs[:2]) or "none"
-        yield f"expected a custom object and the name of a method, found {found}"
-        return
-    method = inputs[1].as_string
-    if check_identifier(method) is not None or method.startswith("_"):
-        yield f"expected the name of a public method, found {method[:80]!r}"
 
 
 def _count(outputs: list[types.Argument]) -> int:

@@ -41,6 +41,7 @@ class Case:
         flat: Call the graph itself, as `module()` cannot call joint graphs.
         types: The classes that loading has to be handed.
         broken: What our error says where we refuse the file that PyTorch wrote, as PyTorch does.
+        operators: What loading has to be allowed to call.
         pickled: Whether it holds custom objects, so that no file of it is read without `allow_pickle=True`.
     """
 
@@ -56,6 +57,7 @@ class Case:
     unread: str | None = None
     broken: str | None = None
     types: tuple[type, ...] = ()
+    operators: tuple[str, ...] = ()
     pickled: bool = False
     flat: bool = False
 

@@ -31,7 +31,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs/coverage.md"
 SECTIONS: dict[str, Table] = {
     **GROUPS,
     "Where PyTorch gives up": BEYOND,
-    "Custom objects": OBJECTS,
+    "Custom objects and prints": OBJECTS,
     "Custom objects where PyTorch gives up": OBJECTS_BEYOND,
     "Models of transformers": FAMILIES,
     "Further models of transformers": MORE_FAMILIES,
@@ -78,9 +78,9 @@ their assumptions, signature, ranges, guards, module call graph, tree specs, not
 strides and sharing, and outputs and side effects of two calls in a row. `outputs` means that those of the
 calls are the same, and something else is not. `-` means that there was nothing to try. Two columns say how
 well each reads the other's files. Files are loaded with no option but the classes of tensors that they hold,
-and so nothing else is unpickled, but for those of programs with custom objects, which need
-`allow_pickle=True`; the last column says whose files give more with it than without. What neither of the two
-formats keeps is left out of the comparison:
+and so nothing else is unpickled, but for those of programs that print, which need `allow_operators`, and
+those of programs with custom objects, which need `allow_pickle=True`; the last column says whose files give
+more with that than without. What neither of the two formats keeps is left out of the comparison:
 
 {losses}
 """

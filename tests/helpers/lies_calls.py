@@ -27,7 +27,7 @@ def branches_without_outputs(tree: Tree) -> None:
 
 
 @lie(
-    "method",
+    "call-text",
     f"{GRAPH}.nodes[6].inputs",
     "expected a custom object and the name of a method, found as_tensor, as_string, "
     "in node 'sin' (torch.ops.higher_order.call_torchbind)",

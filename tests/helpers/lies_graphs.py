@@ -426,11 +426,11 @@ def denied_namespace_as_argument(tree: Tree) -> None:
 @lie(
     "denied-operator",
     f"{GRAPH}.nodes[6].target",
-    "expected an operator that is permitted, found torch.ops.higher_order.print: it formats text of the file "
-    "with str.format, which reads attributes of objects, in node 'sin' (torch.ops.higher_order.print)",
+    "expected an operator that is permitted, found torch.ops.higher_order.trace_wrapped: it calls a "
+    "Python function, in node 'sin' (torch.ops.higher_order.trace_wrapped)",
 )
 def denied_higher_order_operator(tree: Tree) -> None:
-    node_of(tree, "sin").target = "torch.ops.higher_order.print"
+    node_of(tree, "sin").target = "torch.ops.higher_order.trace_wrapped"
 
 
 @lie(

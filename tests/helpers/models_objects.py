@@ -28,7 +28,7 @@ def operators_of_an_extension(self: nn.Module, x: Tensor) -> Any:
     return torch.add(x, x, alpha=2), values, indices, first, x.clamp(max=0.5), x.cos()
 
 
-#: Models that hold custom objects, which are opened with `allow_pickle=True` only.
+#: Models that need a permission: to open custom objects, or to print.
 OBJECTS = Table()
 #: Those of them where PyTorch gives up.
 OBJECTS_BEYOND = Table()
@@ -121,3 +121,9 @@ def opaque_values_as_arguments(self: nn.Module, x: Tensor) -> Any:
 )
 def opaque_object_as_input(self: nn.Module, x: Tensor, counter: Counter) -> Any:
     return _WIRETESTS.count(counter, x)
+
+
+@OBJECTS.case(lambda: call(randn(2)), operators=("higher_order.print",))
+def prints(self: nn.Module, x: Tensor) -> Any:
+    torch._higher_order_ops.print("{} of {:>20} {y:.2f} {z!r}", x, 3, y=1.5, z="q")
+    return x + 1

@@ -156,7 +156,8 @@ class Trips:
 
     def load(self, data: bytes, **options: Any) -> ExportedProgram:
         """The program that pt2wire reads, with the classes and the permission that the model needs."""
-        options = {"types": self.case.types, "allow_pickle": self.case.pickled} | options
+        permitted = {"types": self.case.types, "allow_operators": self.case.operators}
+        options = {**permitted, "allow_pickle": self.case.pickled, **options}
         return pt2wire.load(io.BytesIO(data), **options)
 
     @property

@@ -35,37 +35,50 @@ inline std::size_t utf8_sequence(const unsigned char* text, std::size_t left) no
 inline bool is_ascii(const char* data, std::size_t size) noexcept {
   constexpr std::uint64_t high_bits = 0x8080808080808080u;
   if (size < 8) {
+    if (size >= 4) {
+      std::uint32_t halves[2];  // overlapping
+      std::memcpy(halves, data, 4);
+      std::memcpy(halves + 1, data + size - 4, 4);
+      return ((halves[0] | halves[1]) & static_cast<std::uint32_t>(high_bits)) == 0;
+    }
     unsigned all = 0;
     for (std::size_t i = 0; i != size; ++i) all |= static_cast<unsigned char>(data[i]);
     return all < 0x80;
   }
-  std::uint64_t words[4];
   const char* const end = data + size;
-  for (; end - data >= 32; data += 32) {
-    std::memcpy(words, data, 32);
-    if (((words[0] | words[1] | words[2] | words[3]) & high_bits) != 0) return false;
+  using Pair [[gnu::vector_size(16)]] = std::uint64_t;
+  for (; end - data >= 64; data += 64) {
+    Pair pairs[4];
+    std::memcpy(pairs, data, 64);
+    pairs[0] = (pairs[0] | pairs[1]) | (pairs[2] | pairs[3]);
+    if (((pairs[0][0] | pairs[0][1]) & high_bits) != 0) return false;
   }
+  std::uint64_t all = 0, word;
   for (; end - data >= 8; data += 8) {
-    std::memcpy(words, data, 8);
-    if ((words[0] & high_bits) != 0) return false;
+    std::memcpy(&word, data, 8);
+    all |= word;
   }
-  std::memcpy(words, end - 8, 8);  // the rest, with some bytes that have been looked at
-  return (words[0] & high_bits) == 0;
+  std::memcpy(&word, end - 8, 8);  // the rest, with some bytes that have been looked at
+  return ((all | word) & high_bits) == 0;
+}
+
+/// `valid_utf8_prefix` of text that is not all ASCII; apart from that, which stays short and is inlined.
+[[gnu::noinline]] inline std::size_t valid_mixed_prefix(std::string_view text) noexcept {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto* const rest = reinterpret_cast<const unsigned char*>(text.data() + at);
+    const std::size_t length = utf8_sequence(rest, text.size() - at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return at;
 }
 
 }  // namespace detail
 
 /// How many bytes of the text, from its start, are valid UTF-8: its size if all of it is.
 inline std::size_t valid_utf8_prefix(std::string_view text) noexcept {
-  if (detail::is_ascii(text.data(), text.size())) return text.size();
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const auto* const rest = reinterpret_cast<const unsigned char*>(text.data() + at);
-    const std::size_t length = detail::utf8_sequence(rest, text.size() - at);
-    if (length == 0) return at;
-    at += length;
-  }
-  return at;
+  return detail::is_ascii(text.data(), text.size()) ? text.size() : detail::valid_mixed_prefix(text);
 }
 
 }  // namespace pt2wire

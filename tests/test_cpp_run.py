@@ -17,6 +17,7 @@ from .helpers.cases import Case
 from .helpers.cpp_run import LOOPS, Comparison, compare, edited, flat_inputs, run_all, save_linear
 from .helpers.exporting import exported
 from .helpers.families import FAMILIES
+from .helpers.models_beyond import BEYOND
 from .helpers.models_inputs import INPUTS
 from .helpers.models_operators import OPERATORS
 from .helpers.models_shapes import SHAPES
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("cpp_run")
 
 #: What PyTorch's own format can hold.
 MODELS = {**SHAPES, **INPUTS, **WEIGHTS, **STRUCTURE, **OPERATORS}
-CASES: dict[str, Case] = {**MODELS, **LOOPS, **FAMILIES}
+CASES: dict[str, Case] = {**MODELS, **LOOPS, **FAMILIES, **BEYOND}
 
 #: What the example does not run: a part of the message, and why.
 REFUSED = {
@@ -41,6 +42,18 @@ REFUSED = {
         "torch.ops.transformers.grouped_mm_fallback.default: this build of libtorch has no such operator",
         "transformers defines the operator in Python",
     ),
+    "members_of_enums_as_inputs": (
+        "libtorch cannot load it: Unpickler found unknown type tests.helpers.models_beyond.Plain",
+        "classes of Python are none of libtorch",
+    ),
+    "members_of_number_and_text_enums": ("outputs: arguments of kind as_enum are not supported", "the same"),
+    **{
+        f"flex_attention_with_a_{what}_function": (
+            "torch._functorch.predispatch._vmap_increment_nesting: there is no such function",
+            "a function of Python",
+        )
+        for what in ("score", "mask")
+    },
     "qwen3_moe_dynamic": ("torch.ops.transformers.grouped_mm_fallback.default", "as qwen3_moe_static"),
 }
 
@@ -57,8 +70,17 @@ _FAMILIES = (
     "mixtral_static",
     "qwen3_moe_static",
 )
-DEFAULT = [*MODELS, *LOOPS, *_FAMILIES]
-WIDE = [name for name in FAMILIES if name not in _FAMILIES]
+#: Held by pt2wire's own fields: tensors that branches make, lists that they return, other constants.
+_BEYOND = (
+    "cond_that_makes_tensors",
+    "scan_that_makes_tensors_strict",
+    "while_loop_over_numbers_and_tensors",
+    "named_return_types_as_outputs",
+    "rounded_sizes",
+    "members_of_number_and_text_enums",
+)
+DEFAULT = [*MODELS, *LOOPS, *_FAMILIES, *_BEYOND]
+WIDE = [name for name in (*FAMILIES, *BEYOND) if name not in DEFAULT]
 
 
 class Results:

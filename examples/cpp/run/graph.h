@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "control_flow.h"
+#include "weights.h"
 
 namespace run {
 
@@ -41,11 +42,17 @@ class Graph {
     attempt(where + "inputs", problems, [&] {
       for (const Argument& input : graph.inputs) define_input(input);
     });
+    for (const pt2wire::GraphConstant& constant : graph.constants.value_or(pt2wire::Span<pt2wire::GraphConstant>())) {
+      attempt(where + "constant " + quoted(constant.name), problems, [&] {
+        held_.emplace_back(names_.define(constant.name), held_tensor(constant, graph.tensor_values.at(constant.name)));
+      });
+    }
     for (std::size_t i = 0; i != graph.nodes.size(); ++i) {
       const pt2wire::Node& node = graph.nodes[i];
       steps_.push_back(prepare(node, "nodes[" + std::to_string(i) + "] " + label(node), where, problems));
     }
     attempt(where + "outputs", problems, [&] {
+      if (graph.exact_output) return add_exact_outputs(*graph.exact_output, graph.outputs.size());
       for (const Argument& output : graph.outputs) outputs_.push_back(source_of(output, names_));
     });
     find_finished();
@@ -62,11 +69,20 @@ class Graph {
     for (std::size_t i = 0; i != inputs.size(); ++i) {
       if (inputs_[i] != nowhere) frame[inputs_[i]] = std::move(inputs[i]);
     }
+    for (const auto& [slot, tensor] : held_) frame[slot] = tensor;
     for (const Step& step : steps_) run_step(step, frame);
     return read(outputs_, frame);
   }
 
  private:
+  /// What is returned as it is, where the outputs lose something of it.
+  void add_exact_outputs(const pt2wire::Value& exact, std::size_t count) {
+    using Tag = pt2wire::Value::Tag;
+    const auto& items = exact.tag() == Tag::as_list ? exact.as_list() : exact.as_tuple();
+    if (items.size() != count) fail("the exact outputs are not as many as the outputs");
+    for (const pt2wire::Value& item : items) outputs_.push_back(source_of(item, names_));
+  }
+
   /// A placeholder. Constants have none that a node could read.
   void define_input(const Argument& input) {
     using Tag = Argument::Tag;
@@ -145,6 +161,7 @@ class Graph {
 
   Names names_;
   std::vector<Slot> inputs_;
+  std::vector<std::pair<Slot, at::Tensor>> held_;  ///< tensors that the graph brings along
   std::vector<Step> steps_;
   std::vector<Source> outputs_;
 };

@@ -146,13 +146,14 @@ inline Values sum(const Values& in) {
   return total;
 }
 
-/// `round(a)`, an integer, or `round(a, digits)`; halves go to the even neighbour.
+/// `round(a)`, an integer, or `round(a, digits)`; halves go to the even neighbour. Digits that are None are none.
 inline Values python_round(const Values& in) {
-  const std::int64_t digits = in.size() > 1 ? as_int(in[1]) : 0;
+  const bool has_digits = in.size() > 1 && !in[1].isNone();
+  const std::int64_t digits = has_digits ? as_int(in[1]) : 0;
   if (digits < 0) fail("rounding to tens is not supported");
   if (!in.at(0).isDouble()) return {as_int(in[0])};
   const double number = in[0].toDouble();
-  if (in.size() == 1) return {integral(std::nearbyint(number))};
+  if (!has_digits) return {integral(std::nearbyint(number))};
   if (digits > 400 || !std::isfinite(number)) return {number};  // no double has so many
   std::string text(800, '\0');
   std::snprintf(text.data(), text.size(), "%.*f", static_cast<int>(digits), number);

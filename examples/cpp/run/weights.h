@@ -34,7 +34,6 @@ class WeightLoader {
     }
   }
 
- private:
   at::Tensor tensor(const pt2wire::Weight& weight) {
     if (weight.payload.empty() && weight.extent != 0) fail("the file has no bytes of it: the program was exported with fake weights");
     const c10::Device device = to_c10(weight.meta->tensor_meta->device);
@@ -44,6 +43,7 @@ class WeightLoader {
     return tensor.set_requires_grad(weight.meta->tensor_meta->requires_grad);
   }
 
+ private:
   const c10::Storage& storage(const pt2wire::Weight& weight, c10::Device device) {
     c10::Storage& storage = by_payload_[weight.payload.data()];
     // A constant that shares the storage of a weight lies in the file twice, as PyTorch wants it, but is one tensor.
@@ -72,5 +72,15 @@ class WeightLoader {
   std::map<const std::uint8_t*, c10::Storage> by_payload_;
   std::map<std::string, c10::Storage, std::less<>> by_name_;
 };
+
+/// A tensor that a subgraph brings along, over the bytes of the document; `described` says how it lies in them.
+inline at::Tensor held_tensor(const pt2wire::GraphConstant& constant, const pt2wire::TensorMeta& described) {
+  pt2wire::PayloadMeta meta;
+  meta.tensor_meta = described;
+  meta.tensor_meta->storage_offset.emplace<pt2wire::SymInt::Tag::as_int>(0);
+  meta.tensor_meta->requires_grad = constant.requires_grad;
+  const auto bytes = pt2wire::Bytes::borrow(constant.data.data(), constant.data.size());
+  return WeightLoader().tensor(pt2wire::make_weight(constant.name, meta, bytes));
+}
 
 }  // namespace run

@@ -88,13 +88,8 @@ LISTED = (
 )
 
 
-def _reader() -> Path:
-    flags = (*cpp.SANITIZED, *cpp.WARNINGS, *cpp.ZLIB)
-    return cpp.build(cpp.SOURCES / "archive.cpp", *flags)
-
-
 def _answer(kind: str, data: bytes) -> cpp.Outcome:
-    return cpp.answers(_reader(), [(kind, data)])[0]
+    return cpp.answers(cpp.archive_reader(), [(kind, data)])[0]
 
 
 def _contents(data: bytes) -> str | None:
@@ -115,7 +110,7 @@ def test_records_are_read_as_python_reads_them(make: Callable[[], bytes]) -> Non
 
 def test_damaged_archives_are_refused_with_their_message() -> None:
     damaged = {name: damage(small_zip()) for name, (damage, _) in DAMAGE.items()}
-    outcomes = cpp.answers(_reader(), [("zip", data) for data in damaged.values()])
+    outcomes = cpp.answers(cpp.archive_reader(), [("zip", data) for data in damaged.values()])
     wrong = {
         name: outcome.text.decode()
         for name, outcome in zip(damaged, outcomes, strict=True)
@@ -126,7 +121,7 @@ def test_damaged_archives_are_refused_with_their_message() -> None:
 
 def test_no_prefix_of_an_archive_is_one() -> None:
     for data in (small_zip(8), streamed_zip(True)):
-        outcomes = cpp.answers(_reader(), [("zip", data[:size]) for size in range(len(data))])
+        outcomes = cpp.answers(cpp.archive_reader(), [("zip", data[:size]) for size in range(len(data))])
         assert not any(outcome.ok for outcome in outcomes)
 
 
@@ -145,7 +140,7 @@ def test_changed_archives_are_refused_or_read_as_python_reads_them() -> None:
             )
             changed[at] = chance.choice((0, 1, 0xFF, chance.randrange(256)))
         cases.append(bytes(changed))
-    outcomes = cpp.answers(_reader(), [("zip", data) for data in cases])
+    outcomes = cpp.answers(cpp.archive_reader(), [("zip", data) for data in cases])
     for outcome, data in zip(outcomes, cases, strict=True):
         expected = _contents(data)
         if expected is not None:

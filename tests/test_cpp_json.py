@@ -18,6 +18,8 @@ from pt2wire.generated import CodecError, json_codec, thrift_codec, types
 from torch._export.serde.serialize import serialize
 
 from .helpers import cpp
+from .helpers.archives import record, torch_saved
+from .helpers.families import FAMILIES
 from .helpers.models import MODELS
 from .helpers.vectors import newer, vectors
 from .test_cpp_decode import PROGRAMS, program
@@ -65,6 +67,22 @@ def test_programs_that_pytorch_serialized_are_read(indent: int | None) -> None:
     if indent is not None:
         texts = [json.dumps(json.loads(text), indent=indent).encode() for text in texts]
     assert _answers([("ExportedProgram", text) for text in texts]) == [(True, tree) for tree in trees]
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("name", [*MODELS, *FAMILIES])
+def test_what_pytorch_saves_is_read(name: str) -> None:
+    """The whole of its archive: the tree is that of Python's reader."""
+    case = MODELS.get(name) or FAMILIES[name]
+    data = torch_saved(case.program())
+    text = record(data, "models/model.json")
+    tree = json_codec.decode(types.ExportedProgram, text)
+    assert _answers([("ExportedProgram", text)]) == [(True, thrift_codec.encode(tree))]
+    answer = f"model json {len(text)} {len(tree.graph_module.graph.nodes)}\n"
+    cases = [(kind, data) for kind in ("program", "weights", "constants")]
+    outcomes = cpp.answers(cpp.archive_reader(), cases)
+    assert outcomes[0] == (True, answer.encode())
+    assert [outcome.text for outcome in outcomes if not outcome.ok] == []
 
 
 def test_what_pytorchs_own_cpp_writes_is_read() -> None:

@@ -146,6 +146,11 @@ def protocol_worker(*flags: str) -> Path:
     return build(SOURCES / "protocol.cpp", *options, *WARNINGS, types_file(), "-lthrift")
 
 
+def archive_reader() -> Path:
+    """The program that reads archives in memory, under the sanitizers."""
+    return build(SOURCES / "archive.cpp", *SANITIZED, *WARNINGS, *ZLIB)
+
+
 def costs(file: Path, what: str) -> dict[str, str]:
     """What reading a file costs: the lines of tests/cpp/costs.cpp, which says what `what` can be."""
     lines = run([build(SOURCES / "costs.cpp", *WARNINGS, *ZLIB), file, what]).decode().splitlines()

@@ -24,7 +24,10 @@ def schema() -> Schema:
 @pytest.fixture(scope="module")
 def then(schema: Schema) -> Schema:
     """The schema as it was at the version of the facts: later additions do not change them."""
-    return as_of(schema, Version(*FACTS["schema_version"]))
+    version = Version(*FACTS["schema_version"])
+    if schema.version.major > version.major:
+        pytest.skip(f"the facts are those of {version}, and a new major version may contradict them")
+    return as_of(schema, version)
 
 
 def test_versions_are_those_of_the_facts(then: Schema) -> None:
@@ -123,7 +126,7 @@ def test_the_log_names_what_each_version_added(schema: Schema) -> None:
         if definition.since and definition.since > schema.oldest_version:
             expected.setdefault(definition.since, set()).add(definition.name)
         for member in (*definition.fields, *definition.values):
-            if member.since and member.since not in (definition.since, schema.oldest_version):
+            if member.since and member.since > schema.oldest_version and member.since != definition.since:
                 expected.setdefault(member.since, set()).add(f"{definition.name}.{member.name}")
     assert set(expected) <= set(notes)
     for version, names in expected.items():

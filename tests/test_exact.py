@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import math
 import operator
-from typing import Any
+from collections import OrderedDict
+from typing import Any, NamedTuple
 
 import pt2wire
 import pytest
@@ -203,3 +204,19 @@ def test_a_weight_and_its_conjugate_in_one_memory_keep_their_numbers() -> None:
     pt2wire.save(ep, file)
     for program in (pt2wire.load(io.BytesIO(file.getvalue())), pytorch_load(file.getvalue())):
         assert torch.equal(program.module()(base), ep.module()(base))
+
+
+class Place(NamedTuple):
+    """A container of a class of its own."""
+
+    row: int
+    column: int
+
+
+@pytest.mark.parametrize("note", [Place(1, 2), {"at": [Place(1, 2)]}, OrderedDict(a=1)], ids=repr)
+def test_classes_of_containers_in_notes_are_lost_aloud(note: Any) -> None:
+    own: set[str] = set()
+    with pytest.warns(UserWarning, match=f"a note of class ({Place.__qualname__}|OrderedDict) comes back as"):
+        exact = export_note(note, own)
+    read = note if exact is None else import_note(exact)
+    assert read == note

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from torch.fx import Node
 from ..classes import find_class
 from ..errors import SerializeError
 from ..generated import types
+from ..warning import warn_user
 from .arguments import export_argument, export_subgraph
 from .metadata import METADATA_KEYS, export_metadata, export_module_stack
 from .symbols import Symbols
@@ -164,6 +165,10 @@ def export_note(note: Any, own: set[str]) -> types.Value | None:
         SerializeError: For a note of types that neither JSON nor `Value` has.
     """
     try:
+        for kind in dict.fromkeys(_lost_classes(note)):
+            warn_user(
+                f"a note of class {kind} comes back as the plain container that it is, without the class"
+            )
         if not note or _survives_json(note):
             return None
         exact = export_constant(note)
@@ -177,6 +182,17 @@ def export_note(note: Any, own: set[str]) -> types.Value | None:
         ) from error
     own.add("custom")
     return exact
+
+
+def _lost_classes(note: Any) -> Iterator[str]:
+    """The classes of containers in a note that are none of Python's own, such as named tuples."""
+    kind = next((plain for plain in (dict, list, tuple) if isinstance(note, plain)), None)
+    if kind is None:
+        return
+    if type(note) is not kind and not type(note).__module__.startswith("torch.fx."):  # those of FX are plain
+        yield type(note).__qualname__
+    for item in note.values() if isinstance(note, dict) else note:
+        yield from _lost_classes(item)
 
 
 def export_notes(meta: Mapping[str, Any], own: set[str]) -> types.Notes | None:

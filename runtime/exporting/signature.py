@@ -227,6 +227,8 @@ def _export_user_output(spec: OutputSpec, values: Values) -> types.OutputSpec:
         argument = types.Argument.of_none(True)  # which member it is stands in `Graph.exact_output`
     else:
         argument = export_argument_spec(spec.arg, values)
+    if isinstance(spec.arg, CustomObjArgument):
+        values.refused.append(f"the custom object `{spec.arg.name}` as an output")
     return types.OutputSpec.of_user_output(types.UserOutputSpec(arg=argument))
 
 

@@ -127,3 +127,21 @@ def opaque_object_as_input(self: nn.Module, x: Tensor, counter: Counter) -> Any:
 def prints(self: nn.Module, x: Tensor) -> Any:
     torch._higher_order_ops.print("{} of {:>20} {y:.2f} {z!r}", x, 3, y=1.5, z="q")
     return x + 1
+
+
+@OBJECTS_BEYOND.case(lambda: call(randn(2, 3), foo(5, 6)), pickled=True, unsaved="Unknown input type")
+def script_object_as_output(self: nn.Module, x: Tensor, thing: Any) -> Any:
+    return thing, thing.add_tensor(x)
+
+
+@OBJECTS_BEYOND.case(
+    lambda: call(randn(2, 3)),
+    _hold(foo=lambda: foo(10, 20)),
+    pickled=True,
+    unread="error when deserializing",
+    broken="expected a payload for '_custom_obj_[0-9]+', found none",
+)
+def objects_in_regions_and_branches(self: nn.Module, x: Tensor) -> Any:
+    with torch.no_grad():
+        y = _TESTING.takes_foo(self.foo, x)
+    return torch.cond(y.sum() > 0, lambda z: _WIRETESTS.scale(z, Factor(3)), lambda z: z * 1, (y,))

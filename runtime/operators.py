@@ -147,6 +147,9 @@ NOT_YET: Mapping[str, str] = MappingProxyType(
     }
 )
 
+#: The higher-order operator that calls a method of an object by a name that the file gives.
+CALL_METHOD = "call_torchbind"
+
 #: Higher-order operators that a program may call, with what they do.
 HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
     {

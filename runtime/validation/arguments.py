@@ -8,7 +8,7 @@ from typing import Any
 from ..generated import types
 from ..limits import raising
 from ..names import check_device, check_identifier
-from ..operators import TargetKind
+from ..operators import CALL_METHOD, TargetKind
 from .scopes import Pending, Problem, Scope
 
 
@@ -83,8 +83,15 @@ def _operator(scope: Scope, value: str) -> None:
     target, problem = scope.program.target(value)
     if problem is None and target is not None and target.kind not in _OPERATORS:
         problem = Problem("target", f"expected an operator, found {value[:80]!r}")
+    if problem is None and target is not None and target.name == CALL_METHOD and not _orders_effects(scope):
+        # Where else it is called, nothing knows which of the arguments is the method's name.
+        problem = Problem("target", f"expected {CALL_METHOD} in an ordered effect only, found it elsewhere")
     if problem is not None:
         scope.add(problem.rule, problem.message, hint=problem.hint)
+
+
+def _orders_effects(scope: Scope) -> bool:
+    return scope.node is not None and scope.node.target == "torch.ops.higher_order.with_effects"
 
 
 def _graph(scope: Scope, value: types.GraphArgument) -> None:

@@ -25,12 +25,22 @@ def check_held_tensors(scope: Scope, constants: list[types.GraphConstant]) -> No
         scope.getters.add(constant.name)
         scope.check_name(constant.target, ".target")
         known = scope.held.setdefault(constant.target, constant)
-        if (known.data, known.requires_grad) != (constant.data, constant.requires_grad):
+        described = scope.graph.tensor_values
+        same = _alike(described.get(known.name), described.get(constant.name))
+        if not same or (known.data, known.requires_grad) != (constant.data, constant.requires_grad):
             scope.add(_RULE, f"expected one tensor named {constant.target[:80]!r}, found two that differ")
         meta = scope.graph.tensor_values.get(constant.name)
         if meta is not None:
             _check_bytes(scope, constant, meta)
     scope.at = ()
+
+
+def _alike(first: types.TensorMeta | None, second: types.TensorMeta | None) -> bool:
+    """Whether two descriptions are of one tensor, as far as its bytes say."""
+    if first is second or first is None or second is None:
+        return True
+    fields = ("dtype", "extra_dtype", "sizes", "strides", "layout", "device")
+    return all(getattr(first, field) == getattr(second, field) for field in fields)
 
 
 def _check_bytes(scope: Scope, constant: types.GraphConstant, meta: types.TensorMeta) -> None:

@@ -115,3 +115,19 @@ def product_of_a_tensor(tree: Tree) -> None:
 @lie("guard", "guards_code[0]", "expected an input of the program, found \"L['nope']\" (column 1)")
 def guard_of_no_input(tree: Tree) -> None:
     tree.guards_code.append("L['nope'].size()[0] == 3")
+
+
+# Methods of objects --------------------------------------------------------------------------
+
+
+@lie(
+    "target",
+    f"{_INPUTS}[0].arg",
+    "expected call_torchbind in an ordered effect only, found it elsewhere, "
+    "in node 'cond' (torch.ops.higher_order.auto_functionalized_v2)",
+)
+def method_that_another_operator_calls(tree: Tree) -> None:
+    node = node_of(tree, "cond")
+    node.target = "torch.ops.higher_order.auto_functionalized_v2"
+    operator = types.Argument.of_operator("torch.ops.higher_order.call_torchbind")
+    node.inputs = [types.NamedArgument("", operator, types.ArgumentKind.POSITIONAL)]

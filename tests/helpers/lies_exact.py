@@ -566,6 +566,14 @@ def held_tensors_in_one_place(tree: Tree) -> None:
     graph.constants.append(types.GraphConstant("other", "made", b"\1" * 8))
 
 
+@lie("held-tensor", f"{BRANCH}.constants[1]", "expected one tensor named 'made', found two that differ")
+def held_tensors_of_two_dtypes_in_one_place(tree: Tree) -> None:
+    graph = _held(tree)
+    graph.tensor_values["other"] = copy.copy(graph.tensor_values["made"])
+    graph.tensor_values["other"].dtype = types.ScalarType.FLOAT
+    graph.constants.append(types.GraphConstant("other", "made", bytes(8)))
+
+
 CONSTANT = "graph_module.signature.input_specs[4].constant_input"
 
 

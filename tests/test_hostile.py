@@ -24,6 +24,29 @@ def test_there_are_files_of_every_kind() -> None:
     assert min(map(kinds.count, KINDS)) >= 5 and len(HOSTILE) >= 150
 
 
+#: The ways in of docs/security.md, with the kinds of files that try them. Each file that loads is called,
+#: interpreted, decomposed, compiled and printed, and may leave nothing behind: see `hostile_runs`.
+_WAYS_IN = {
+    "symbolic sizes": {"expressions", "symbols"},
+    "names of inputs, nodes, subgraphs, arguments and weights": {"names"},
+    "constant texts and keys of dictionaries": {"texts"},
+    "guards": {"guards"},
+    "targets of nodes, operators among arguments": {"targets"},
+    "operators that touch files or raw storage": {"operators"},
+    "tree specs": {"treespecs"},
+    "pickles": {"pickles"},
+    "compiled libraries": {"libraries"},
+    "notes on nodes": {"metadata"},
+}
+
+
+def test_each_way_in_that_the_page_names_is_tried() -> None:
+    _, _, section = PAGE.read_text().partition("## How code would get in")
+    rows = re.findall(r"^\| (?!way in|---)(.*?) \|", section.partition("\nExample inputs")[0], re.MULTILINE)
+    assert {row.partition(":")[0] for row in rows} == _WAYS_IN.keys()
+    assert set().union(*_WAYS_IN.values()) <= set(KINDS)
+
+
 def test_each_stored_file_is_described() -> None:
     described = re.findall(r"^\| `(.*?\.pt2)` \|", (FOLDER / "README.md").read_text(), re.MULTILINE)
     assert sorted(described) == sorted(FOUND) == sorted(file.name for file in FOLDER.glob("*.pt2"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 import warnings
 import zipfile
@@ -168,3 +169,22 @@ def test_missing_file_is_an_os_error() -> None:
 def test_wrong_argument_is_a_type_error() -> None:
     with pytest.raises(TypeError):
         validate(3)  # type: ignore[arg-type]
+
+
+def test_findings_are_listed_up_to_a_number_and_each_in_a_few_words(saved: bytes) -> None:
+    def lie(name: str, data: bytes) -> bytes:
+        if name != "models/model.json":
+            return data
+        program = json.loads(data)
+        nodes = program["graph_module"]["graph"]["nodes"]
+        nodes[0]["name"] = "x" * 5_000
+        program["graph_module"]["graph"]["nodes"] = [
+            *nodes,
+            *({**nodes[0], "target": "evil"} for _ in range(2_000)),
+        ]
+        return json.dumps(program).encode()
+
+    found = validate(rewritten(saved, lie))
+    assert 1_000 < len(found) < 1_100
+    assert "more" in {finding.rule for finding in found}
+    assert max(len(str(finding)) for finding in found) < 5_000

@@ -145,6 +145,8 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         scope.program.own = True
         for message in module_stack_problems(node.module_stack, node.metadata):
             scope.add("exact", message, ".module_stack")
+    if scope.program.tokens and scope.depth == 0:
+        _check_tokens(scope, node)
     if target is not None and exact:  # else the arguments say two things
         _CALLS[target.kind](scope, node, target)
     if node.name is not None:
@@ -184,6 +186,19 @@ def _item_names(graph: types.Graph) -> set[str]:
         for name, _ in DEFINES[output.type](output.value)
         if name != node.name
     }
+
+
+def _check_tokens(scope: Scope, node: types.Node) -> None:
+    """PyTorch takes the tokens out of a program when it is called, and stops where one is anything else."""
+    tokens = scope.program.tokens
+    orders = node.target == "torch.ops.higher_order.with_effects"
+    for position, named in enumerate(node.inputs):
+        name = named.arg.as_tensor.name if named.arg.type == "as_tensor" else ""
+        if (name in tokens) != (orders and position == 0):
+            wanted = "a token first" if orders and position == 0 else "no token but of an effect"
+            scope.add("subgraph", f"expected {wanted}, found {name[:80]!r}", f".inputs[{position}].arg")
+    if orders and node.outputs and node.outputs[0].type == "as_tensor":
+        tokens.add(node.outputs[0].as_tensor.name)
 
 
 def _call_operator(scope: Scope, node: types.Node, target: Target) -> None:

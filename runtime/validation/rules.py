@@ -124,6 +124,7 @@ _RULES = (
         "file",
         "The example inputs are there, and whole: without them stand-ins on the meta device are loaded.",
     ),
+    Rule("more", "file", "So many findings are listed, and no more."),
     Rule("forms-differ", "file", "The JSON and the Thrift form of a program are the same program."),
 )
 
@@ -131,8 +132,14 @@ _RULES = (
 RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in _RULES})
 
 
+# A file decides how many things are wrong with it, and how they are called. Listed in full, they would take
+# more memory than the file.
+_LISTED = 1_000
+_MOST_TEXT = 2_000  # characters of a path or a message; names take 512
+
+
 class Findings:
-    """What one validation has found."""
+    """What one validation has found; the last one says so where there is more."""
 
     __slots__ = ("found",)
 
@@ -141,10 +148,22 @@ class Findings:
 
     def add(self, rule: str, path: str, message: str, hint: str | None = None) -> None:
         """Adds a finding of a rule."""
-        self.found.append(Finding(rule, path, message, hint, RULES[rule].unsafe))
+        self._append(Finding(rule, _shortened(path), _shortened(message), hint, RULES[rule].unsafe))
 
     def add_error(self, rule: str, path: str, error: DeserializeError) -> None:
         """Adds what a parser of a small language raised; it knows best whether the text was unsafe."""
         where = f" ({error.path})" if error.path else ""
         unsafe = isinstance(error, UnsafeArtifactError)
-        self.found.append(Finding(rule, path, f"{error.message}{where}", error.hint, unsafe))
+        message = _shortened(f"{error.message}{where}")
+        self._append(Finding(rule, _shortened(path), message, error.hint, unsafe))
+
+    def _append(self, finding: Finding) -> None:
+        if len(self.found) < _LISTED:
+            self.found.append(finding)
+        elif len(self.found) == _LISTED:
+            message = f"expected at most {_LISTED} findings to list, found more"
+            self.found.append(Finding("more", "findings", message, None, False))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}..."

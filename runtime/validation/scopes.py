@@ -50,6 +50,7 @@ class ProgramState:
         custom_objects: Names of custom objects that are no value of a graph, so constants of the archive.
         pending: Subgraphs that are still to be checked; a list rather than recursion, since a file decides
             how deep they nest.
+        tokens: Values of the program's graph that order effects, and are nothing else.
         own: Whether a field of our own was met.
         beyond: Whether PyTorch's fields may hold stand-ins, beside fields of our own that hold the truth.
     """
@@ -64,6 +65,7 @@ class ProgramState:
         self.custom_objects: set[str] = set()
         self.metadata: set[tuple[str, str]] = set()
         self.pending: list[Pending] = []
+        self.tokens: set[str] = set()
         self.own = beyond
         self.beyond = beyond
         self._targets: dict[str, tuple[Target | None, Problem | None]] = {}

@@ -50,6 +50,9 @@ found 'os.system', in node 'relu' (os.system) [target]
         findings.add(
             "exact", "beyond", "expected what PyTorch cannot express, or no list, found an empty one"
         )
+    program.tokens.update(
+        spec.token.arg.name for spec in module.signature.input_specs if spec.type == "token"
+    )
     scope = check_graphs(program, module.graph, "graph_module.graph", constant_names(module.signature))
     check_signature(module.graph, module.signature, findings)
     check_module_calls(module, scope, findings, limits)

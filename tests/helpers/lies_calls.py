@@ -131,3 +131,38 @@ def method_that_another_operator_calls(tree: Tree) -> None:
     node.target = "torch.ops.higher_order.auto_functionalized_v2"
     operator = types.Argument.of_operator("torch.ops.higher_order.call_torchbind")
     node.inputs = [types.NamedArgument("", operator, types.ArgumentKind.POSITIONAL)]
+
+
+# Tokens of effects ---------------------------------------------------------------------------
+
+
+def _with_token(tree: Tree) -> types.Node:
+    """The sine as an effect, ordered by a token."""
+    graph, node = tree.graph_module.graph, node_of(tree, "sin")
+    token = types.TensorArgument("token")
+    graph.inputs.insert(0, types.Argument.of_tensor(token))
+    graph.tensor_values |= dict.fromkeys(("token", "after"), graph.tensor_values["sin"])
+    spec = types.InputTokenSpec(types.TokenArgument("token"))
+    tree.graph_module.signature.input_specs.insert(0, types.InputSpec.of_token(spec))
+    arguments = [types.Argument.of_tensor(token), types.Argument.of_operator(node.target), node.inputs[0].arg]
+    node.inputs = [types.NamedArgument("", each, types.ArgumentKind.POSITIONAL) for each in arguments]
+    node.target, node.name = "torch.ops.higher_order.with_effects", "with_effects"
+    node.outputs.insert(0, types.Argument.of_tensor(types.TensorArgument("after")))
+    return node
+
+
+_EFFECT = ", in node 'with_effects' (torch.ops.higher_order.with_effects)"
+
+
+@lie("subgraph", f"{GRAPH}.nodes[6].inputs[0].arg", "expected a token first, found 'addmm'" + _EFFECT)
+def effect_that_no_token_orders(tree: Tree) -> None:
+    _with_token(tree).inputs[0].arg = types.Argument.of_tensor(types.TensorArgument("addmm"))
+
+
+@lie(
+    "subgraph",
+    f"{GRAPH}.nodes[6].inputs[2].arg",
+    "expected no token but of an effect, found 'token'" + _EFFECT,
+)
+def token_as_an_operand(tree: Tree) -> None:
+    _with_token(tree).inputs[2].arg = types.Argument.of_tensor(types.TensorArgument("token"))

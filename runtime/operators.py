@@ -147,8 +147,8 @@ NOT_YET: Mapping[str, str] = MappingProxyType(
     }
 )
 
-#: The higher-order operator that calls a method of an object by a name that the file gives.
-CALL_METHOD = "call_torchbind"
+#: Higher-order operators to which a text is more than a text: the name of a method, the format of a print.
+OF_TEXTS = frozenset({"call_torchbind", "print"})
 
 #: Higher-order operators that a program may call, with what they do.
 HIGHER_ORDER: Mapping[str, str] = MappingProxyType(

@@ -33,6 +33,8 @@ _WAYS_IN = {
     "guards": {"guards"},
     "targets of nodes, operators among arguments": {"targets"},
     "operators that touch files or raw storage": {"operators"},
+    "names of methods of custom objects": {"operators"},
+    "formats of what a program prints": {"operators"},
     "tree specs": {"treespecs"},
     "pickles": {"pickles"},
     "compiled libraries": {"libraries"},

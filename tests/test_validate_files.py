@@ -138,6 +138,7 @@ def test_example_inputs(saved: bytes, content: bytes | None, message: str | None
 def test_every_rule_about_files_is_tested_here() -> None:
     assert {rule.id for rule in RULES.values() if rule.checked == "file"} == {
         "example-inputs",
+        "more",
         "file",
         "forms-differ",
         "payload-size",

@@ -8,7 +8,7 @@ from typing import Any
 from ..generated import types
 from ..limits import raising
 from ..names import check_device, check_identifier
-from ..operators import CALL_METHOD, TargetKind
+from ..operators import OF_TEXTS, TargetKind
 from .scopes import Pending, Problem, Scope
 
 
@@ -83,15 +83,18 @@ def _operator(scope: Scope, value: str) -> None:
     target, problem = scope.program.target(value)
     if problem is None and target is not None and target.kind not in _OPERATORS:
         problem = Problem("target", f"expected an operator, found {value[:80]!r}")
-    if problem is None and target is not None and target.name == CALL_METHOD and not _orders_effects(scope):
-        # Where else it is called, nothing knows which of the arguments is the method's name.
-        problem = Problem("target", f"expected {CALL_METHOD} in an ordered effect only, found it elsewhere")
+    of_texts = target is not None and target.kind is TargetKind.HIGHER_ORDER and target.name in OF_TEXTS
+    if problem is None and target is not None and of_texts and not _is_effect(scope):
+        # Where else it is called, nothing knows which of the arguments is the text that is checked.
+        problem = Problem("target", f"expected {target.name} in an ordered effect only, found it elsewhere")
     if problem is not None:
         scope.add(problem.rule, problem.message, hint=problem.hint)
 
 
-def _orders_effects(scope: Scope) -> bool:
-    return scope.node is not None and scope.node.target == "torch.ops.higher_order.with_effects"
+def _is_effect(scope: Scope) -> bool:
+    """Whether we are at the operator that an ordered effect calls."""
+    orders = scope.node is not None and scope.node.target == "torch.ops.higher_order.with_effects"
+    return orders and scope.at[2:] == ("inputs", 1, "arg")
 
 
 def _graph(scope: Scope, value: types.GraphArgument) -> None:

@@ -145,7 +145,7 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         scope.program.own = True
         for message in module_stack_problems(node.module_stack, node.metadata):
             scope.add("exact", message, ".module_stack")
-    if scope.program.tokens and scope.depth == 0:
+    if scope.depth == 0:
         _check_tokens(scope, node)
     if target is not None and exact:  # else the arguments say two things
         _CALLS[target.kind](scope, node, target)

@@ -196,6 +196,8 @@ def _inputs(module: types.GraphModule) -> Iterator[ValueSummary]:
             )
         elif isinstance(value, types.UserInputSpec):
             yield _value(module.graph, value.arg, role)
+        elif isinstance(value, types.InputToCustomObjSpec):
+            yield _value(module.graph, types.Argument.of_custom_obj(value.arg), role, _target(value))
         else:
             tensor = types.Argument.create(as_tensor=types.TensorArgument(value.arg.name))
             yield _value(module.graph, tensor, role, _target(value))

@@ -16,6 +16,7 @@ from pt2wire import DeserializeError, SerializeError, UnsafeArtifactError
 from pt2wire.exporting.symbols import Symbols
 from pt2wire.exporting.values import export_tensor_meta
 from pt2wire.generated import types
+from pt2wire.inspecting import summarize
 from pt2wire.validation.payloads import validate_payloads
 from torch._export.serde import serialize as torch_serialize
 
@@ -275,3 +276,11 @@ def test_prints_are_read_only_when_allowed(capsys: pytest.CaptureFixture[str]) -
         capsys.readouterr()
         trips.load(data).module()(torch.tensor([1.0, 2.0]))
         assert capsys.readouterr().out == f"tensor([1., 2.]) of {3:>20} 1.50 'q'\n"
+
+
+def test_inspecting_names_the_classes_of_objects() -> None:
+    summary = summarize(pt2wire.to_tree(trips_of("script_objects_ordered_by_tokens").case.program()))
+    described = {value.name: (value.role, value.type, value.target) for value in summary.inputs}
+    class_fqn = "__torch__.torch.classes._TorchScriptTesting._Foo"
+    assert described["obj_foo"] == ("custom obj", class_fqn, "foo")
+    assert described["thing"] == ("user input", class_fqn, None)

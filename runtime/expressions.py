@@ -90,15 +90,18 @@ def _numbers(count: int, most: int | None = -1, result: Sort = "number") -> Sign
     return Signature(count, count if most == -1 else most, ("number",), result)
 
 
+# Of numbers alone they are true or false, and sympy writes just that. Where it fails to see which, as of
+# `0 <= ToFloat(0.0)`, cases with such a condition make it calculate without end. So do numbers beside symbols
+# whose value it fails to see.
+_ARITHMETIC = frozenset(_names("Add Mul Pow"))
+_RELATIONS = frozenset(_names("Equality Unequality StrictLessThan LessThan StrictGreaterThan GreaterThan"))
+
 FUNCTIONS: dict[str, Signature] = {
     # sympy
     **dict.fromkeys(_names("Add Mul"), _numbers(0, None)),
     "Pow": _numbers(2),
     **dict.fromkeys(_names("Abs floor ceiling"), _numbers(1)),
-    **dict.fromkeys(_names("Equality Unequality"), _numbers(2, result="boolean")),
-    **dict.fromkeys(
-        _names("StrictLessThan LessThan StrictGreaterThan GreaterThan"), _numbers(2, result="boolean")
-    ),
+    **dict.fromkeys(_RELATIONS, _numbers(2, result="boolean")),
     **dict.fromkeys(_names("And Or"), Signature(0, None, ("boolean",), "boolean")),
     "Not": Signature(1, 1, ("boolean",), "boolean"),
     "Piecewise": Signature(1, None, ("case",), "number"),
@@ -161,6 +164,8 @@ class _Part(NamedTuple):
     bits: int
     terms: int
     is_float: bool = False
+    has_symbols: bool = False
+    has_opaque: bool = False  # functions of numbers whose value sympy does not see
 
 
 @lru_cache(maxsize=4_096)
@@ -345,7 +350,7 @@ class _Parser:
             if value not in ("True", "False"):
                 raise self._fault(f"expected 'True' or 'False', found {value!r}")
             assumptions[key] = value == "True"
-        return _Part(Symbol(name, tuple(assumptions.items())), "number", 64, 1)
+        return _Part(Symbol(name, tuple(assumptions.items())), "number", 64, 1, has_symbols=True)
 
     def _integer(self) -> _Part:
         self._mark("(")
@@ -426,6 +431,12 @@ class _Parser:
         self._start = start
         if len(parts) < signature.least or (signature.most is not None and len(parts) > signature.most):
             raise self._fault(f"expected {_count(signature)} for {function}, found {len(parts)}")
+        has_symbols = any(part.has_symbols for part in parts)
+        has_opaque = any(part.has_opaque for part in parts) or not (has_symbols or function in _ARITHMETIC)
+        if function in _RELATIONS and (has_opaque or not has_symbols):
+            raise self._fault(
+                f"expected symbols in all that a relation compares, found {function} of numbers"
+            )
         bits, terms = self._size(function, parts)
         self._bound(
             "value_bits", bits, f"expected a value of at most {{}} bits, found {function} of up to {bits}"
@@ -437,7 +448,7 @@ class _Parser:
             function in _FLOAT_PRESERVING and any(part.is_float for part in parts)
         )
         expression = Apply(function, tuple(part.expression for part in parts))
-        return _Part(expression, signature.result, bits, terms, is_float)
+        return _Part(expression, signature.result, bits, terms, is_float, has_symbols, has_opaque)
 
     def _size(self, function: str, parts: list[_Part]) -> tuple[int, int]:
         bits = [part.bits for part in parts]

@@ -162,6 +162,10 @@ _EXPRESSIONS = {
     "a large float": "Float('1e999999999', precision=53)",
     "a precise float": "Float('1.5', precision=1000000000)",
     "a long number": f"Integer({'9' * 60_000})",
+    "a case by numbers": "Piecewise(ExprCondPair(Integer(3), LessThan(Integer(0), "
+    "ToFloat(Float('0.0', precision=53)))), ExprCondPair(Integer(7), true))",
+    "a case by floats": "Piecewise(ExprCondPair(Integer(3), Unequality(Integer(1), "
+    "OpaqueUnaryFn_tanh(Rational(5, 9)))), ExprCondPair(Integer(7), true))",
     "a float of floats": "FloorDiv(Float('1e300', precision=53), Float('1e-300', precision=53))",
 }
 #: Expressions of allowed size that sympy takes long for: they may load, if it does not take long.

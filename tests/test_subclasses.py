@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,19 @@ def test_what_a_pickle_holds_is_checked_though_its_class_is_handed_in(tmp_path: 
         pt2wire.write(archive, changed)
         with pytest.raises(DeserializeError, match=message):
             pt2wire.load(io.BytesIO(changed.getvalue()), types=[TwoTensor])
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("record", ["opaque_obj_0", "custom_obj_0"])
+def test_an_object_that_says_it_is_of_a_class_handed_in_stays_closed(tmp_path: Path, record: str) -> None:
+    archive = pt2wire.read(io.BytesIO(_saved(nn.Parameter(_pair()))))
+    payload = archive.weights["model"]["weight"]
+    payload.meta.path_name = record
+    payload.data = memoryview(pickle.dumps(_Opens(tmp_path / "made")))
+    changed = io.BytesIO()
+    pt2wire.write(archive, changed)
+    with pytest.raises(DeserializeError):
+        pt2wire.load(io.BytesIO(changed.getvalue()), types=[TwoTensor])
     assert not (tmp_path / "made").exists()
 
 

@@ -57,7 +57,10 @@ class SchemaError(Exception):
 
     def __init__(self, findings: list[Finding]) -> None:
         self.findings = tuple(sorted(findings, key=lambda finding: finding.position))
-        super().__init__("\n".join(finding.text() for finding in self.findings))
+        super().__init__(self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join(finding.text() for finding in self.findings)
 
 
 class FaultList:

@@ -78,9 +78,13 @@ class ForeignError(Exception):
     """A file is in the way that was not generated: someone's own work, perhaps."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"{path} is in the way, and was not generated. Move it elsewhere, or name a folder for generated"
-            " code alone with --out"
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return (
+            f"{self.path} is in the way, and was not generated. Move it elsewhere, or name a folder for"
+            " generated code alone with --out"
         )
 
 

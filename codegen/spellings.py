@@ -17,11 +17,14 @@ class SpellingError(Exception):
     """A type that does not parse: which rule it breaks, the offset in the text, what is wrong, and a hint."""
 
     def __init__(self, rule: str, offset: int, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(rule, offset, message, hint)
         self.rule = rule
         self.offset = offset
         self.message = message
         self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
 
 
 def parse_type(text: str, kinds: Mapping[str, Kind]) -> tuple[TypeRef, bool]:

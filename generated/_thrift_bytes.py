@@ -16,8 +16,12 @@ class Fault(Exception):
     """What is wrong with the bytes, and at which offset; the reader adds the path."""
 
     def __init__(self, message: str, offset: int) -> None:
-        super().__init__(message)
+        super().__init__(message, offset)
+        self.message = message
         self.offset = offset
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class Bytes:

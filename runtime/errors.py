@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 
 class Pt2WireError(Exception):
     """Base of every error about the content of a program or an artifact.
@@ -22,6 +24,10 @@ class Pt2WireError(Exception):
         self.message = message
         self.path = path
         self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Python's own way passes all by position. What was added to an error on its way out comes along.
+        return partial(type(self), path=self.path, hint=self.hint), (self.message,), self.__dict__
 
     def __str__(self) -> str:
         text = f"{self.path}: {self.message}" if self.path else self.message

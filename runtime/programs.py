@@ -38,7 +38,7 @@ from .permissions import ALLOW_PICKLE, MissingWeights, Permissions, permit
 from .trees import check_opset, check_versions, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
 from .validation.payloads import unused_objects
-from .warning import warn_user
+from .warning import warn_user, warnings_about
 
 Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
 
@@ -281,41 +281,42 @@ def _new_program(
     several: bool,
 ) -> NewProgram:
     try:
-        sample_inputs, flat_inputs = export_example_inputs(program.example_inputs, pickle_protocol)
-        objects: dict[str, Any] = {}
-        tree = export_program(program, opset_version=opset_version, objects=objects)
-        _warn_of_refusal(name, tree)
-        weights = export_weights(program.state_dict, payloads)
-        constants = export_constants(
-            with_objects(program.constants, objects), payloads, program.state_dict, pickle_protocol
-        )
-        _warn_of_missing(name, weights, constants)
-        return NewProgram(
-            tree=tree,
-            weights=weights,
-            constants=constants,
-            sample_inputs=sample_inputs,
-            flat_inputs=flat_inputs,
-        )
+        with warnings_about(name):
+            sample_inputs, flat_inputs = export_example_inputs(program.example_inputs, pickle_protocol)
+            objects: dict[str, Any] = {}
+            tree = export_program(program, opset_version=opset_version, objects=objects)
+            _warn_of_refusal(tree)
+            weights = export_weights(program.state_dict, payloads)
+            constants = export_constants(
+                with_objects(program.constants, objects), payloads, program.state_dict, pickle_protocol
+            )
+            _warn_of_missing(weights, constants)
+            return NewProgram(
+                tree=tree,
+                weights=weights,
+                constants=constants,
+                sample_inputs=sample_inputs,
+                flat_inputs=flat_inputs,
+            )
     except Pt2WireError as error:
         if several:
             error.path = joined(name, error.path or "")
         raise
 
 
-def _warn_of_missing(name: str, *configs: types.PayloadConfig) -> None:
+def _warn_of_missing(*configs: types.PayloadConfig) -> None:
     missing = [fqn for config in configs for fqn, payload in config.config.items() if payload.absent]
     if missing:
         warn_user(
-            f"{name}: saved without the data of {len(missing)} fake weights, such as {missing[0]!r}: "
+            f"saved without the data of {len(missing)} fake weights, such as {missing[0]!r}: "
             "torch.export.load will read zeros or fail, pt2wire.load will ask for missing_weights='meta'"
         )
 
 
-def _warn_of_refusal(name: str, tree: types.ExportedProgram) -> None:
+def _warn_of_refusal(tree: types.ExportedProgram) -> None:
     """Say at once what `load` will say: it refuses a few things that PyTorch takes."""
     for reason in _refusals(tree):
-        warn_user(f"{name}: PyTorch can load this file, pt2wire will not: {reason}")
+        warn_user(f"PyTorch can load this file, pt2wire will not: {reason}")
         return
 
 

@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-_PACKAGE = __name__.partition(".")[0]
+#: Whose frames are no lines of the user: this package's, and Python's own around what is decorated.
+_PASSED_OVER = {__name__.partition(".")[0], "contextlib", "functools"}
+_begins: ContextVar[str] = ContextVar("begins", default="")
+
+
+@contextmanager
+def warnings_about(program: str) -> Iterator[None]:
+    """Let all warnings begin with the name of a program, which may be one of several."""
+    token = _begins.set(f"{program}: ")
+    try:
+        yield
+    finally:
+        _begins.reset(token)
 
 
 def warn_user(message: str) -> None:
@@ -18,6 +33,6 @@ def warn_user(message: str) -> None:
         message: What the user should know, and what they can do about it.
     """
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED_OVER:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level)
+    warnings.warn(_begins.get() + message, stacklevel=level)

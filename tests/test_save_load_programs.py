@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import logging
@@ -16,7 +17,7 @@ import pytest
 import torch
 from pt2wire import DeserializeError, SerializedArtifact, UnsafeArtifactError
 from torch._export.serde import serialize as torch_serialize
-from torch.export import ExportedProgram
+from torch.export import Dim, ExportedProgram
 
 from .helpers.archives import (
     INPUT,
@@ -28,6 +29,7 @@ from .helpers.archives import (
     torch_saved,
     with_records,
 )
+from .helpers.exporting import exported
 from .helpers.models import MODELS
 from .helpers.oracles import pytorch_load
 
@@ -42,6 +44,26 @@ def test_warnings_point_at_the_line_that_called(tmp_path: Path) -> None:
         warnings.simplefilter("always")
         pt2wire.save(linear_program(), tmp_path / "name", extra_files={"a": "", "A": ""})  # this line
     assert len(caught) == 2
+    for warning in caught:
+        assert warning.filename == __file__
+        assert "# this line" in Path(__file__).read_text().splitlines()[warning.lineno - 1]
+
+
+def test_warnings_from_below_what_python_decorates_point_there_too() -> None:
+    ep = exported(lambda self, x: (x.shape[0] > 3, x), torch.ones(4), shapes=({0: Dim.AUTO},))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pt2wire.save({"one": ep, "two": ep}, io.BytesIO())  # this line
+        pt2wire.save(ep, io.BytesIO())  # this line
+        pt2wire.serialize(ep)  # this line
+        pt2wire.to_tree(ep)  # this line
+        with contextlib.ExitStack() as stack:
+            stack.callback(pt2wire.to_tree, ep)
+            stack.close()  # this line
+    texts = [
+        str(warning.message).partition("torch.export.load will refuse this program") for warning in caught
+    ]
+    assert [begin for begin, found, _ in texts if found] == ["one: ", "two: ", "model: ", "", "", ""]
     for warning in caught:
         assert warning.filename == __file__
         assert "# this line" in Path(__file__).read_text().splitlines()[warning.lineno - 1]

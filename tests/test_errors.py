@@ -1,0 +1,66 @@
+"""Errors of the package cross processes: every class of them is pickled and copied whole."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import pickle
+import pkgutil
+from pathlib import Path
+
+import pt2wire
+import pytest
+from pt2wire.codegen.faults import Finding, Level, SchemaError
+from pt2wire.codegen.model import Position
+from pt2wire.codegen.outputs import ForeignError
+from pt2wire.codegen.spellings import SpellingError
+from pt2wire.generated._thrift_bytes import Fault
+
+_FINDINGS = [
+    Finding(Position("schema.yaml", line, 1), "rule", Level.SCHEMA, "message", "hint") for line in (1, 2)
+]
+#: Errors that are made otherwise than of a message alone.
+_MADE: dict[type, Exception] = {
+    Fault: Fault("message", 3),
+    ForeignError: ForeignError(Path("there")),
+    SchemaError: SchemaError(_FINDINGS),
+    SpellingError: SpellingError("rule", 3, "message", "hint"),
+}
+
+
+def _classes() -> list[type[Exception]]:
+    modules = [info.name for info in pkgutil.walk_packages(pt2wire.__path__, "pt2wire.")]
+    found: set[type[Exception]] = set()
+    for name in modules:
+        if not name.endswith("__main__"):
+            members = inspect.getmembers(importlib.import_module(name), inspect.isclass)
+            found |= {kind for _, kind in members if issubclass(kind, Exception) and kind.__module__ == name}
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def _made(kind: type[Exception]) -> Exception:
+    if issubclass(kind, pt2wire.Pt2WireError):
+        return kind("message", path="path", hint="hint")
+    return _MADE[kind] if kind in _MADE else kind("message")
+
+
+def test_all_errors_are_found() -> None:
+    names = {kind.__name__ for kind in _classes()}
+    assert names >= {"UnsafeArtifactError", "DepthError", "SchemaError", "TorchSchemaError", "Fault"}
+
+
+@pytest.mark.parametrize("kind", _classes(), ids=lambda kind: kind.__name__)
+def test_errors_are_pickled_and_copied_whole(kind: type[Exception]) -> None:
+    error = _made(kind)
+    error.add_note("on its way")
+    if isinstance(error, pt2wire.Pt2WireError):
+        error.path = "outer:path"  # each level that an error passes may add to it
+    for again in (
+        *(pickle.loads(pickle.dumps(error, protocol)) for protocol in (0, 2, 5)),
+        copy.copy(error),
+        copy.deepcopy(error),
+    ):
+        assert type(again) is kind
+        assert str(again) == str(error)
+        assert vars(again) == vars(error)

@@ -7,7 +7,15 @@ from typing import Any
 
 from .canonical_bytes import copied
 from .canonical_order import canonical_order
-from .canonical_values import TABLES, Named, calls_of, given_values, named_values, sort_held_tensors
+from .canonical_values import (
+    TABLES,
+    Named,
+    calls_of,
+    given_values,
+    merge_structures,
+    named_values,
+    sort_held_tensors,
+)
 from .collector import collector_off
 from .errors import DeserializeError
 from .generated import Struct, Union, types
@@ -199,6 +207,7 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
         for reference in call.references:
             reference.as_subgraph = positions[reference.as_subgraph]
     sort_held_tensors(graph)
+    merge_structures(graph, calls)
     # Inner graphs first: equal nodes are told apart by what they hold.
     inner: dict[int, tuple[str, Names]] = {}
     for number, call in enumerate(calls):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -59,31 +60,33 @@ class Call:
         definitions: The values among its results.
         subgraphs: The subgraphs among its arguments.
         references: The places that name one of `node.subgraphs`.
+        structures: The places that name one of the graph's structures.
     """
 
-    __slots__ = ("definitions", "node", "references", "subgraphs", "uses")
+    __slots__ = ("definitions", "node", "references", "structures", "subgraphs", "uses")
 
     def __init__(self, node: types.Node) -> None:
         self.node = node
         self.uses: list[Named] = []
         self.definitions: list[Named] = []
         self.subgraphs: list[types.GraphArgument] = []
-        self.references = list(_references(node.exact_inputs))
+        self.references = list(_references(node.exact_inputs, "as_subgraph"))
+        self.structures = list(_references(node.exact_inputs, "as_structure"))
         for field in node.FIELD_IDS:
             if field not in ("metadata", "outputs"):
                 _collect(getattr(node, field), self.uses, self.subgraphs)
         _collect(node.outputs, self.definitions, self.subgraphs)
 
 
-def _references(part: Any) -> Iterator[types.Value]:
-    """The values that name a subgraph."""
-    if isinstance(part, types.Value) and part.type == "as_subgraph":
+def _references(part: Any, member: str) -> Iterator[types.Value]:
+    """The values that name a subgraph, or what else the member says."""
+    if isinstance(part, types.Value) and part.type == member:
         yield part
     elif isinstance(part, types.Value | types.NamedValue | types.ValueItem):
-        yield from _references(part.value)
+        yield from _references(part.value, member)
     elif isinstance(part, list):
         for item in part:
-            yield from _references(item)
+            yield from _references(item, member)
 
 
 def calls_of(graph: types.Graph) -> list[Call]:
@@ -112,6 +115,21 @@ def sort_held_tensors(graph: types.Graph) -> None:
 
     if graph.constants is not None:
         graph.constants.sort(key=key)
+
+
+def merge_structures(graph: types.Graph, calls: list[Call]) -> None:
+    """Names the tree specs that a graph holds by what they are, so that equal ones are one."""
+    named = {}
+    for structure in graph.structures or ():
+        old, structure.name, structure.target = structure.name, "", ""
+        named[old] = f"_{hashlib.sha256(encoded(structure)).hexdigest()[:32]}"
+        structure.name = structure.target = named[old]
+    for call in calls:
+        for reference in call.structures:
+            reference.as_structure = named[reference.as_structure]
+    if graph.structures is not None:
+        by_name = {structure.name: structure for structure in graph.structures}
+        graph.structures = [by_name[name] for name in sorted(by_name)]
 
 
 def content(call: Call, name_of: Callable[[str], str]) -> bytes:

@@ -160,6 +160,7 @@ HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
         "call_torchbind": "a method of a custom object",
         "cond": "one of two subgraphs",
         "executorch_call_delegate": "a module lowered by ExecuTorch's means, by its name",
+        "flat_apply": "a function of nested arguments, one of `CALLEES`",
         "flex_attention": "attention with a score subgraph and a mask subgraph",
         "foreach_map": "a subgraph over lists of tensors",
         "hints_wrapper": "a subgraph with hints for a compiler",
@@ -179,6 +180,16 @@ HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
         "wrap_with_set_grad_enabled": "a subgraph with gradients on or off",
     }
 )
+
+#: Calls a function of nested arguments; no other node may, nor be given it.
+FLAT_APPLY = "torch.ops.higher_order.flat_apply"
+
+#: The functions that `flat_apply` may call. The one calls `apply` of the class that its first argument names:
+#: it would import any, see `APPLIED`.
+CALLEES = ("torch.export.custom_ops._call_custom_autograd_function_in_pre_dispatch",)
+
+#: The classes that such a call may name.
+APPLIED = ("torch._dynamo._trace_wrapped_higher_order_op.ModIndex",)
 
 #: Higher-order operators that would let a file reach outside of itself, with the reason: refused unless the
 #: caller allows them.

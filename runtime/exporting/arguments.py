@@ -69,12 +69,13 @@ def export_input(
 
     Raises:
         SerializeError: As for `export_argument`, but not for lists of several kinds of items, for dicts with
-            other keys than texts, for members of enums, and for dtypes.
+            other keys than texts, for members of enums, for dtypes, and for tree specs.
     """
     try:
         return export_argument(value, values, empty_list)
     except SerializeError as error:
-        if not isinstance(value, (list, tuple, dict, enum.Enum, torch.dtype)):
+        is_structure = isinstance(value, Node) and value in values.structures
+        if not is_structure and not isinstance(value, (list, tuple, dict, enum.Enum, torch.dtype)):
             raise
         reason = str(value) if isinstance(value, torch.dtype) else error.message
         values.beyond.append(f"an argument of `{node.name}` ({reason})")
@@ -143,6 +144,8 @@ def _export_object(value: Any, values: Values) -> types.Argument:
 
 
 def _export_reference(node: Node, values: Values, empty_list: Make | None) -> types.Argument:
+    if node in values.structures:
+        raise SerializeError("expected an argument that the format can hold, found a tree spec")
     if node.op == "get_attr" and node not in values.references:
         if (name := lowered_name(node, values)) is not None:
             return types.Argument.of_string(name)

@@ -50,6 +50,8 @@ def _single(value: Any, values: Values) -> types.Value:
 
 
 def _node(node: Node, values: Values) -> types.Value:
+    if node in values.structures:
+        return types.Value.of_structure(node.name)
     if node.op != "get_attr" or node in values.references:
         return _single(node, values)
     subgraph = export_subgraph(node, values)

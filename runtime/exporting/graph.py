@@ -21,7 +21,8 @@ from .delegates import is_lowered
 from .exact import export_exact, export_notes, export_own_notes
 from .faults import located
 from .nodes import export_node
-from .order import export_order
+from .order import export_order, is_held
+from .structures import export_held_structure, held_structure
 from .subclasses import add_subclasses
 from .tables import TypeTable
 from .values import Values, export_value
@@ -133,17 +134,19 @@ def _add_call(node: Node, graph: types.Graph, values: Values) -> None:
 
 
 def _add_attribute(node: Node, graph: types.Graph, values: Values) -> None:
-    """A tensor, or of a subgraph the notes: it is written where a node is called with it.
+    """A tensor or tree spec, or of a subgraph the notes: it is written where a node is called with it.
 
     Of a lowered module nothing but its name is.
     """
     if is_lowered(node):
         return
-    tensor = held_tensor(node)
-    if tensor is not None:
+    if (tensor := held_tensor(node)) is not None:
         graph.constants = [] if graph.constants is None else graph.constants
         graph.constants.append(export_held_tensor(node, tensor, values))
-    if tensor is not None or node.users:
+    if (spec := held_structure(node)) is not None:
+        graph.structures = [] if graph.structures is None else graph.structures
+        graph.structures.append(export_held_structure(node, spec, values))
+    if node.users or is_held(node, values):
         graph.get_attr_metadata = _with_notes(graph.get_attr_metadata, node, placed_by(node), values)
 
 
@@ -166,7 +169,7 @@ def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
         outputs = (outputs,)
     if not isinstance(outputs, (tuple, list)):
         raise SerializeError(f"expected a tuple of outputs, found {type(outputs).__qualname__}")
-    held = (each for each in node.graph.nodes if each.op == "get_attr" and each in values.references)
+    held = (each for each in node.graph.nodes if is_held(each, values))
     values.order += [each.name for each in held if placed_by(each) is None]
     values.order.append(node.name)
     graph.outputs = [export_input(node, output, values) for output in outputs]

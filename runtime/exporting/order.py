@@ -15,11 +15,16 @@ def add_to_order(node: Node, values: Values) -> None:
         for argument in node.all_input_nodes
         if argument.op == "get_attr" and next(iter(argument.users)) is node and not is_lowered(argument)
     ]
-    # Subgraphs, then tensors.
-    values.order += [argument.name for argument in sorted(attributes, key=values.references.__contains__)]
+    # Subgraphs, then tensors and tree specs.
+    values.order += [argument.name for argument in sorted(attributes, key=lambda each: is_held(each, values))]
     values.order.append(node.name)
     values.order += values.items
     values.items.clear()
+
+
+def is_held(node: Node, values: Values) -> bool:
+    """Whether a `get_attr` node stands for a tensor or a tree spec rather than for a subgraph."""
+    return node.op == "get_attr" and (node in values.references or node in values.structures)
 
 
 def export_order(graph: Graph, values: Values) -> list[str] | None:

@@ -46,7 +46,7 @@ def export_treespec(
         values.beyond.append(f"inputs or outputs that pytree cannot write: {str(cause).rstrip('.'):.200}")
     else:
         if not _survives(spec):
-            exact = list(_export_nodes(spec))
+            exact = list(export_nodes(spec))
     if exact is not None:
         values.own.add("exact_in_spec")
     _collect_namedtuples(spec, namedtuples)
@@ -55,7 +55,7 @@ def export_treespec(
 
 def _export_unnamed(spec: pytree.TreeSpec, cause: Exception) -> list[types.TreeSpecNode]:
     try:
-        return list(_export_nodes(spec))
+        return list(export_nodes(spec))
     except SerializeError as error:
         raise SerializeError(
             f"expected inputs and outputs of classes that pytree can name: {str(cause).rstrip('.')}; "
@@ -79,7 +79,8 @@ def _collect_namedtuples(spec: pytree.TreeSpec, namedtuples: dict[str, types.Nam
 # -- as it is ---------------------------------------------------------------------------------------------
 
 
-def _export_nodes(spec: pytree.TreeSpec) -> Iterator[types.TreeSpecNode]:
+def export_nodes(spec: pytree.TreeSpec) -> Iterator[types.TreeSpecNode]:
+    """Write a spec as it is, each container before its children."""
     if spec.type is None:
         yield types.TreeSpecNode(type="")
         return
@@ -87,7 +88,7 @@ def _export_nodes(spec: pytree.TreeSpec) -> Iterator[types.TreeSpecNode]:
     children = spec.children()
     yield types.TreeSpecNode(type=_type_name(spec.type), context=export(spec.context), children=len(children))
     for child in children:
-        yield from _export_nodes(child)
+        yield from export_nodes(child)
 
 
 def _type_name(kind: Any) -> str:

@@ -57,6 +57,7 @@ class Values:
         beyond: What PyTorch's format cannot express of the program so far, likewise.
         inexact: Whether an argument written since this was last reset lost something: a tuple becomes a list.
         subgraphs: The subgraphs in containers among the arguments of the node that is being written.
+        structures: The `get_attr` nodes that stand for tree specs and functions.
         attributes: The `get_attr` nodes that arguments have named so far.
         items: The names of the `getitem` nodes that take the node that is being written apart.
         order: The names of all FX nodes in the order in which reading makes them.
@@ -78,6 +79,7 @@ class Values:
     beyond: list[str] = field(default_factory=list)
     inexact: bool = False
     subgraphs: list[types.GraphArgument] = field(default_factory=list)
+    structures: set[Node] = field(default_factory=set)
     attributes: set[Node] = field(default_factory=set)
     items: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)

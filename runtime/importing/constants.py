@@ -28,11 +28,9 @@ def import_held_tensors(values: Values) -> None:
 def _import(constant: types.GraphConstant, values: Values) -> None:
     target = constant.target
     check_attribute(target)
-    if target not in values.held:
-        values.held[target] = constant
+    if target not in values.held:  # else another node stands for the same tensor
+        values.held.add(target)
         values.module.register_buffer(target, _tensor(constant, values))
-    elif (known := values.held[target]).data != constant.data:
-        raise DeserializeError(f"expected one tensor named {known.target!r}, found two different ones")
     values.define(constant.name, values.graph.create_node("get_attr", target, name=constant.name))
 
 
@@ -54,7 +52,7 @@ def _tensor(constant: types.GraphConstant, values: Values) -> torch.Tensor:
 
 def place_held_tensors(values: Values, output: Node) -> None:
     """Put the nodes of tensors that no call has placed before itself at the end of the graph."""
-    for constant in values.tree.constants or ():
-        node = values.nodes[constant.name]
+    for held in (*(values.tree.constants or ()), *(values.tree.structures or ())):
+        node = values.nodes[held.name]
         if next(iter(node.users), output) is output:
             output.prepend(node)

@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torch.fx import Node
+
 from ..errors import DeserializeError
 from ..generated import types
 from ..names import check_text
@@ -41,12 +43,20 @@ def import_exact(value: types.Value, values: Values) -> Any:
 def _single(value: types.Value, values: Values, known: _Known) -> Any:
     if value.type in ("as_enum", "as_extra_scalar_type"):
         return _constant(value, known)
+    if value.type == "as_structure":
+        return _structure(value.as_structure, values)
     if value.type != "as_subgraph":
         return import_argument(types.Argument.create(**{value.type: value.value}), values)
     name = value.as_subgraph
     if name not in values.in_containers:
         raise DeserializeError(f"expected a subgraph of the node, found {name[:80]!r}")
     return import_argument(types.Argument.of_graph(values.in_containers[name]), values)
+
+
+def _structure(name: str, values: Values) -> Node:
+    if name not in values.structures:
+        raise DeserializeError(f"expected a tree spec of the graph, found {name[:80]!r}")
+    return values.structures[name]
 
 
 def import_note(value: types.Value, known: _Known = ()) -> Any:

@@ -18,6 +18,7 @@ from .faults import located, within
 from .metadata import METADATA_KEYS
 from .nodes import import_node, import_notes
 from .order import import_order
+from .structures import import_held_structures
 from .values import Program, Values
 
 
@@ -52,6 +53,7 @@ def import_graph(
         except Exception as error:
             raise located(error, f"inputs[{index}]") from error
     import_held_tensors(values)
+    import_held_structures(values)
     for index, node in enumerate(tree.nodes):
         try:
             import_node(node, values)

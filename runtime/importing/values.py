@@ -81,7 +81,8 @@ class Values:
         unnamed: The `getitem` nodes whose names the format does not keep, as an ordered set.
         subgraphs: The graph read for each subgraph name.
         attributes: The `get_attr` nodes, by name.
-        held: The tensors that the module holds, by attribute.
+        held: The attributes of the module that are tensors and tree specs.
+        structures: The nodes that stand for tree specs and functions, by name.
         in_containers: Of the node that is being read, the subgraphs in containers among its arguments.
     """
 
@@ -94,7 +95,8 @@ class Values:
     unnamed: dict[Node, None] = field(default_factory=dict)
     subgraphs: dict[str, types.Graph] = field(default_factory=dict)
     attributes: dict[str, Node] = field(default_factory=dict)
-    held: dict[str, types.GraphConstant] = field(default_factory=dict)
+    held: set[str] = field(default_factory=set)
+    structures: dict[str, Node] = field(default_factory=dict)
     in_containers: dict[str, types.GraphArgument] = field(default_factory=dict)
 
     def node(self, name: str) -> Node:

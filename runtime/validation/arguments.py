@@ -8,7 +8,7 @@ from typing import Any
 from ..generated import types
 from ..limits import raising
 from ..names import check_device, check_identifier
-from ..operators import OF_TEXTS, TargetKind
+from ..operators import FLAT_APPLY, OF_TEXTS, TargetKind
 from .scopes import Pending, Problem, Scope
 
 
@@ -87,6 +87,10 @@ def _operator(scope: Scope, value: str) -> None:
     if problem is None and target is not None and of_texts and not _is_effect(scope):
         # Where else it is called, nothing knows which of the arguments is the text that is checked.
         problem = Problem("target", f"expected {target.name} in an ordered effect only, found it elsewhere")
+    if value == FLAT_APPLY:
+        problem = Problem(
+            "flat-apply", f"expected {FLAT_APPLY} as what a node calls, found it as an argument"
+        )
     if problem is not None:
         scope.add(problem.rule, problem.message, hint=problem.hint)
 

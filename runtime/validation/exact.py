@@ -10,6 +10,7 @@ from typing import Any
 
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
+from ..operators import FLAT_APPLY
 from ..treespecs import enum_member
 from .arguments import check_member, check_subgraph
 from .metadata import metadata_problems, module_stack_problems
@@ -118,6 +119,14 @@ def _check_named_subgraph(scope: Scope, member: str, name: str) -> None:
         scope.add("exact", f"expected one of the node's subgraphs, found {name[:80]!r}")
 
 
+def _check_structure(scope: Scope, member: str, name: str) -> None:
+    if name not in scope.structures:
+        scope.add("exact", f"expected a tree spec of the graph, found {name[:80]!r}")
+    # Elsewhere nobody would look at what is called with it.
+    if scope.node is None or scope.node.target != FLAT_APPLY:
+        scope.add("flat-apply", f"expected tree specs in calls of {FLAT_APPLY} alone, found one")
+
+
 def _check_enum(scope: Scope, member: str, value: types.EnumMember) -> None:
     if enum_member(value.fqn, value.name) is None:
         found = f"{value.fqn}.{value.name}"[:80]
@@ -127,6 +136,7 @@ def _check_enum(scope: Scope, member: str, value: types.EnumMember) -> None:
 #: Members that `Argument` lacks.
 _OWN: dict[str, Callable[[Scope, str, Any], None]] = {
     "as_subgraph": _check_named_subgraph,
+    "as_structure": _check_structure,
     "as_enum": _check_enum,
     "as_extra_scalar_type": lambda scope, member, value: None,
 }

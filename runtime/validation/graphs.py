@@ -13,6 +13,7 @@ from .constants import check_held_tensors
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
+from .structures import check_flat_apply, check_held_structures
 from .subgraphs import check_operands
 from .texts import check_texts
 from .values import check_tensor_meta
@@ -57,6 +58,8 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
         scope.take(name)
     if graph.constants is not None:
         check_held_tensors(scope, graph.constants)
+    if graph.structures is not None:
+        check_held_structures(scope, graph.structures)
     if graph.placeholder_metadata is not None:
         check_notes(scope, "placeholder_metadata", graph.placeholder_metadata, scope.taken)
     if graph.output_metadata is not None:
@@ -83,8 +86,10 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     scope.at = ("nodes",)
     for name in scope.subgraphs:
         scope.take(name)
-        if name in scope.held:
-            scope.add("held-tensor", f"expected a subgraph of another name than {name[:80]!r}, a tensor")
+        if name in scope.held or name in [each.target for each in graph.structures or ()]:
+            scope.add(
+                "held-tensor", f"expected a subgraph of another name than {name[:80]!r}, which is taken"
+            )
     if graph.order is not None:
         check_order(scope, graph, graph.order)
     if scope.levels != 0:
@@ -241,6 +246,8 @@ def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:
 
 
 def _call_higher_order(scope: Scope, node: types.Node, target: Target) -> None:
+    if target.name == "flat_apply":
+        check_flat_apply(scope, node)
     for message in check_operands(node, target.name):
         scope.add("subgraph", message, ".inputs")
     for message in check_texts(node, target.name):

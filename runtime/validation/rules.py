@@ -64,6 +64,12 @@ _RULES = (
     Rule(
         "held-tensor", "tree", "A tensor that a subgraph holds has the bytes that its description asks for."
     ),
+    Rule(
+        "flat-apply",
+        "tree",
+        "A call of `flat_apply` calls a function of the table, with values as its tree spec asks for.",
+        unsafe=True,
+    ),
     Rule("depth", "tree", "Subgraphs and dictionaries are not nested without bound."),
     Rule(
         "call-text",

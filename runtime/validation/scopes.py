@@ -9,6 +9,7 @@ from ..generated import types
 from ..names import check_value_name
 from ..operators import HIGHER_ORDER, Target, TargetKind, allowing, parse_target, refusal
 from ..permissions import Permissions
+from ..treespecs import TreeSpecNode
 from .rules import Findings
 from .values import Symbols
 
@@ -105,6 +106,7 @@ class Scope:
         taken: Names of values and nodes so far. In torch.fx they share one space of names.
         subgraphs: Subgraphs by name. In torch.fx they are attributes of the graph's module.
         held: The tensors that the graph holds, by name of the attribute.
+        structures: The tree specs that the graph holds, by name; None for a function.
         getters: Names of the nodes that get a subgraph or such a tensor in torch.fx.
         levels: Levels on the stack of functorch that were opened and not closed.
         node: The node that is being checked; None for inputs and outputs.
@@ -123,6 +125,7 @@ class Scope:
         "node",
         "path",
         "program",
+        "structures",
         "subgraphs",
         "taken",
     )
@@ -137,6 +140,7 @@ class Scope:
         self.taken: set[str] = set()
         self.subgraphs: dict[str, types.Graph] = {}
         self.held: dict[str, types.GraphConstant] = {}
+        self.structures: dict[str, TreeSpecNode | None] = {}
         self.getters: set[str] = set()
         self.levels = 0
         self.node: types.Node | None = None

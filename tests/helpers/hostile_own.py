@@ -112,5 +112,104 @@ def _set_exact(found: Tree, value: types.Value) -> None:
             spec.constant_input.exact_value = value
 
 
-for _name, (_kind, _change, _proves) in {**_HELD, **_ENUMS}.items():
+# -- functions of nested arguments ----------------------------------------------------------------------
+
+_CALLEE = "torch.export.custom_ops._call_custom_autograd_function_in_pre_dispatch"
+_APPLIED = "torch._dynamo._trace_wrapped_higher_order_op.ModIndex"
+
+
+def _applies(
+    callee: str = _CALLEE, applied: str = _APPLIED, leaves: int = 2, target: str = "call", **changes: Any
+) -> Callable[[Tree], None]:
+    """Lets the call of linear be one of `flat_apply`, as score functions have it, but for the changes."""
+
+    def change(found: Tree) -> None:
+        found.beyond = ["calls of flat_apply"]
+        found.writer = types.Writer(name="evil", version="1", revision=1)
+        nodes = types.TreeSpecNode
+        spec = [
+            nodes("builtins.tuple", None, 2),
+            nodes("builtins.tuple", None, leaves),
+            *[nodes("")] * leaves,
+        ]
+        spec.append(nodes("builtins.dict", types.Value.of_list([])))
+        graph(found).structures = [
+            types.GraphStructure(name="call", target=target, callee=callee),
+            types.GraphStructure(name="nest", target="nest", spec=changes.get("spec", spec)),
+        ]
+        node = call(found, "aten.linear")
+        node.target = changes.get("caller", "torch.ops.higher_order.flat_apply")
+        node.is_hop_single_tensor_return = True
+        none, x = types.Argument.of_none(True), types.Argument.of_tensor(types.TensorArgument("x"))
+        arguments = [none, none, types.Argument.of_string(applied), x]
+        node.inputs = [types.NamedArgument("", each, types.ArgumentKind.POSITIONAL) for each in arguments]
+        names = changes.get("names", ["call", "nest"])
+        exact = [types.Value.of_structure(name) for name in names] + [None, None]
+        node.exact_inputs = [types.NamedValue("", each) for each in exact]
+
+    return change
+
+
+_BY_KEYWORD = [
+    types.TreeSpecNode("builtins.tuple", None, 2),
+    types.TreeSpecNode("builtins.tuple", None, 0),
+    types.TreeSpecNode(
+        "builtins.dict",
+        types.Value.of_list([types.Value.of_string(key) for key in ("a", "function_cls_name")]),
+        2,
+    ),
+    types.TreeSpecNode(""),
+    types.TreeSpecNode(""),
+]
+
+_APPLICATIONS: dict[str, tuple[str, Callable[[Tree], None], str]] = {
+    "flat_apply of a module that is not there": (
+        "targets",
+        _applies(applied=f"{TRAP}.Evil"),
+        "a table of classes",
+    ),
+    "flat_apply of a class of the process": (
+        "targets",
+        _applies(applied="subprocess.Popen"),
+        "a table of classes",
+    ),
+    "flat_apply of a function": ("targets", _applies(callee="os.system"), "a table of functions"),
+    "flat_apply of an unknown spec": ("targets", _applies(names=["call", "evil"]), "specs are of the graph"),
+    "flat_apply of a spec as function": (
+        "targets",
+        _applies(names=["nest", "nest"]),
+        "specs are no functions",
+    ),
+    "flat_apply of too many values": ("targets", _applies(leaves=9), "specs fit the values"),
+    "flat_apply of a class by keyword": (
+        "targets",
+        _applies(spec=_BY_KEYWORD),
+        "the class that is applied is the first value",
+    ),
+    "flat_apply by another": (
+        "targets",
+        _applies(caller="torch.ops.higher_order.with_effects"),
+        "no other does",
+    ),
+    "flat_apply as an argument": (
+        "targets",
+        lambda found: call(found, "aten.linear").inputs.append(
+            types.NamedArgument("", types.Argument.of_operator("torch.ops.higher_order.flat_apply"))
+        ),
+        "no other does",
+    ),
+    "flat_apply with code as attribute": (
+        "names",
+        _applies(target=f"x\n    {CODE}"),
+        "attributes are identifiers",
+    ),
+    "flat_apply with a spec of a module": (
+        "treespecs",
+        _applies(spec=[types.TreeSpecNode(f"{TRAP}:Evil", None, 0)]),
+        "nothing is imported",
+    ),
+}
+
+
+for _name, (_kind, _change, _proves) in {**_HELD, **_ENUMS, **_APPLICATIONS}.items():
     add(_kind, _name, _proves, tree(_change))

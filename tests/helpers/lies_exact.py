@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from pt2wire.generated import types
+from pt2wire.operators import APPLIED, CALLEES
 
 from .lies import CALLS, GRAPH, Tree, index_of, lie, node_of
 
@@ -615,3 +616,56 @@ def enum_input_whose_class_is_code(tree: Tree) -> None:
 def enum_input_that_pytorch_lacks(tree: Tree) -> None:
     _enum_input(tree, ENUM)
     tree.beyond = None
+
+
+APPLY = "in node 'cond' (torch.ops.higher_order.flat_apply)"
+
+
+def _apply(tree: Tree, text: str = APPLIED[0], callee: str | None = CALLEES[0], leaves: int = 1) -> None:
+    """A call of `flat_apply` in place of that of `cond`."""
+    _sign(tree)
+    tree.beyond = ["calls of flat_apply"]
+    nodes = types.TreeSpecNode
+    spec = [nodes("builtins.tuple", None, 2), nodes("builtins.tuple", None, leaves), *[nodes("")] * leaves]
+    spec.append(nodes("builtins.dict", Value.of_list([])))
+    tree.graph_module.graph.structures = [
+        types.GraphStructure(name="call", target="call", callee=callee),
+        types.GraphStructure(name="nest", target="nest", spec=spec),
+    ]
+    node = node_of(tree, "cond")
+    node.target = "torch.ops.higher_order.flat_apply"
+    none = types.Argument.of_none(True)
+    node.inputs = [
+        types.NamedArgument("", argument, types.ArgumentKind.POSITIONAL)
+        for argument in (none, none, types.Argument.of_string(text))
+    ]
+    exact = [Value.of_structure("call"), Value.of_structure("nest"), None]
+    node.exact_inputs = [types.NamedValue("", value) for value in exact]
+
+
+@lie("flat-apply", f"{NODE}.inputs[2]", f"expected a class of {APPLIED[0]}, found 'os.system', {APPLY}")
+def applied_class_of_another_name(tree: Tree) -> None:
+    _apply(tree, text="os.system")
+
+
+@lie(
+    "flat-apply",
+    f"{GRAPH}.structures[0].callee",
+    f"expected a tree spec, or a function of {CALLEES[0]}, found 'os.system'",
+)
+def applied_function_of_another_name(tree: Tree) -> None:
+    _apply(tree, callee="os.system")
+
+
+@lie("flat-apply", f"{NODE}.inputs", f"expected 2 values for the tree spec, found 1, {APPLY}")
+def applied_to_too_few_values(tree: Tree) -> None:
+    _apply(tree, leaves=2)
+
+
+@lie(
+    "flat-apply",
+    f"{NODE}.inputs",
+    f"expected a tree spec of positional arguments, a text first, found another, {APPLY}",
+)
+def applied_to_nothing(tree: Tree) -> None:
+    _apply(tree, leaves=0)

@@ -163,6 +163,27 @@ def members_of_number_and_text_enums(self: nn.Module, x: Tensor, options: dict[s
     return x * options["number"], {"text": options["text"]}
 
 
+def _bias(module: nn.Module) -> None:
+    module.bias = nn.Parameter(randn(16))
+
+
+@BEYOND.case(_attention_inputs, _bias, unsaved="TreeSpec")
+def flex_attention_with_a_bias(self: nn.Module, q: Tensor, k: Tensor, v: Tensor) -> Any:
+    return flex_attention(q, k, v, score_mod=lambda score, batch, head, i, j: score + self.bias[i - j])
+
+
+def _documents(module: nn.Module) -> None:
+    module.register_buffer("document", torch.tensor([0] * 6 + [1] * 10))
+
+
+@BEYOND.case(_attention_inputs, _documents, unsaved="TreeSpec")
+def flex_attention_within_documents(self: nn.Module, q: Tensor, k: Tensor, v: Tensor) -> Any:
+    def same(batch: Tensor, head: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return self.document[i] == self.document[j]
+
+    return flex_attention(q, k, v, block_mask=create_block_mask(same, None, None, 16, 16, device="cpu"))
+
+
 @BEYOND.case(lambda: call(randn(4, 4)), unread="is missing val field")
 def gradients_on_within_gradients_off(self: nn.Module, x: Tensor) -> Any:
     with torch.no_grad():

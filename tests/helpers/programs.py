@@ -117,6 +117,10 @@ def _node(path: str, node: Node) -> Iterator[tuple[str, str]]:
         yield f"{path} {part} containers", _describe(arguments)
     if node.op == "get_attr" and isinstance(held := getattr(node.graph.owning_module, node.target), Tensor):
         yield f"{path} bits", f"{type(held).__name__} {_describe_with_bits(held)}"
+    if node.op == "get_attr" and isinstance(
+        spec := getattr(node.graph.owning_module, node.target), pytree.TreeSpec
+    ):
+        yield f"{path} spec", _describe(spec)
     # By name: the order of users is that in which some pass made them, and means nothing.
     yield f"{path} users", _names(sorted(node.users, key=lambda user: user.name))
     for key in _STORED_METADATA:

@@ -7,12 +7,31 @@ protect commas. Nothing protects semicolons and single brackets, which names of 
 from __future__ import annotations
 
 import functools
+import re
 
 from .errors import DeserializeError
 
 _SEPARATOR = ";"
 
 Module = tuple[str, str, str]  #: key, path and class
+
+# torch.export.unflatten pastes paths into source, between double quotes. With a quote or a backslash in it a
+# path ends there, or goes on behind the next one; then it may hold nothing that source can do much with.
+_ENDING = re.compile(r"[\"\\\r\n\0]")
+_HARMLESS = re.compile(r"[\w .'\"\[\]-]*")
+
+
+def path_problem(path: str) -> str | None:
+    """What is wrong with the path of a module, if unflattening may run it as source; else None.
+
+    Example:
+        >>> path_problem('a" + stop() + "')
+        'expected a path that stays a text when source is made of it, found \'a" + stop() + "\''
+        >>> path_problem("L['self']._modules[\\"it's\\"].lin")
+    """
+    if _ENDING.search(path) is None or _HARMLESS.fullmatch(path) is not None:
+        return None
+    return f"expected a path that stays a text when source is made of it, found {path[:80]!r}"
 
 
 @functools.lru_cache(maxsize=4_096)  # stacks repeat from node to node

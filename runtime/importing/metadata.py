@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch.fx.traceback import NodeSource
 
-from ..errors import DeserializeError
+from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated import types
-from ..module_stacks import Module, split_module_stack
+from ..module_stacks import Module, path_problem, split_module_stack
 from .faults import located
 from .targets import find_target
 
@@ -83,7 +83,12 @@ def import_module_stack(frames: list[types.ModuleFrame]) -> dict[str, tuple[str,
 
 
 def _module_stack(modules: Iterable[Module]) -> dict[str, tuple[str, str]]:
-    return {key: (path, kind) for key, path, kind in modules}
+    stack = {}
+    for key, path, kind in modules:
+        if (problem := path_problem(path)) is not None:
+            raise UnsafeArtifactError(problem)
+        stack[key] = (path, kind)
+    return stack
 
 
 def import_graph_metadata(module: types.GraphModule) -> dict[str, Any]:

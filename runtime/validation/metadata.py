@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import DeserializeError
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
-from ..module_stacks import split_module_stack
+from ..module_stacks import path_problem, split_module_stack
 
 _SEPARATOR = ";"
 
@@ -55,10 +55,10 @@ def metadata_problems(
 
 def _module_stack(text: str, limits: Limits) -> str | None:
     try:
-        split_module_stack(text)
+        modules = split_module_stack(text)
     except DeserializeError as error:
         return error.message
-    return None
+    return next(filter(None, (path_problem(path) for _, path, _ in modules)), None)
 
 
 def module_stack_problems(frames: Sequence[types.ModuleFrame], metadata: Mapping[str, str]) -> Iterator[str]:
@@ -72,6 +72,7 @@ def module_stack_problems(frames: Sequence[types.ModuleFrame], metadata: Mapping
         yield "expected no metadata['nn_module_stack'] beside the exact one, found some"
     if len({frame.key for frame in frames}) != len(frames):
         yield "expected each key once, found one again"
+    yield from filter(None, (path_problem(frame.path) for frame in frames))
 
 
 def _source_stack(text: str, limits: Limits) -> str | None:

@@ -537,6 +537,11 @@ _METADATA: dict[str, tuple[Callable[[Tree], object], str, bool]] = {
     "sources that are no list": (_note("from_node", '{"name": 1}'), "sources have their types", True),
     "sources of another type": (_note("from_node", '[{"name": [1]}]'), "sources have their types", True),
     "half a source function": (_note("source_fn_stack", "x"), "each entry has two parts", True),
+    "a module path that ends a text": (
+        _note("nn_module_stack", f'k,,m.M;l,a" + {CODE} + ",m.L'),
+        "paths that unflattening would run are refused",
+        True,
+    ),
     "half a module stack": (_note("nn_module_stack", "a,b"), "each entry has three parts", True),
     "a verifier": (lambda t: t.verifiers.append(f"x or {CODE}"), "dialects are registered ones", True),
     "a note on the module": (

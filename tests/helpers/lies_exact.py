@@ -201,6 +201,18 @@ def modules_with_a_key_twice(tree: Tree) -> None:
     node.module_stack = _frames("k", "k")
 
 
+@lie(
+    "exact",
+    f"{NODE}.module_stack",
+    f"expected a path that stays a text when source is made of it, found 'a\\\\', {COND}",
+)
+def module_whose_path_ends_a_text(tree: Tree) -> None:
+    _sign(tree)
+    node = node_of(tree, "cond")
+    node.metadata.pop("nn_module_stack", None)
+    node.module_stack = [types.ModuleFrame("k", "a\\", "m.Model")]
+
+
 @lie("exact", f"{GRAPH}.output_metadata.output.module_stack", "expected each key once, found one again")
 def modules_of_outputs_with_a_key_twice(tree: Tree) -> None:
     _sign(tree)

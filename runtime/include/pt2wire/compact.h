@@ -39,15 +39,9 @@ class CompactReader {
   bool next_field(FieldHeader& field) {
     const std::uint8_t byte = take_byte();
     if (byte == 0) return false;
-    const int delta = byte >> 4;
-    if (delta != 0) {
-      if (field.id > INT16_MAX - delta) refuse_delta();
-      field.id = static_cast<std::int16_t>(field.id + delta);
-    } else {
-      const std::int32_t id = read_i32();
-      if (id < INT16_MIN || id > INT16_MAX) refuse_id(id);
-      field.id = static_cast<std::int16_t>(id);
-    }
+    const int id = byte >= 16 ? field.id + (byte >> 4) : read_id();
+    if (id > INT16_MAX) refuse_delta();
+    field.id = static_cast<std::int16_t>(id);
     const std::uint8_t type = byte & 15;
     field.wire = wire_of(type);
     field.value = type == 1;
@@ -126,6 +120,13 @@ class CompactReader {
     const std::string_view text(reinterpret_cast<const char*>(at_), size);
     at_ += size;
     return text;
+  }
+
+  /// An id that is not written as a difference: where fields do not ascend, or are far apart.
+  [[gnu::noinline]] std::int16_t read_id() {
+    const std::int32_t id = read_i32();
+    if (id < INT16_MIN || id > INT16_MAX) refuse_id(id);
+    return static_cast<std::int16_t>(id);
   }
 
   template <class Unsigned>
@@ -207,29 +208,33 @@ class CompactReader {
 
   // Apart from the code that finds the fault, so that this stays short and is inlined.
 
-  [[noreturn]] void refuse_type(std::uint8_t type) const {
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_type(std::uint8_t type) const {
     fail_before(1, "the type number " + std::to_string(type) + " has no meaning in TCompact");
   }
 
-  [[noreturn]] void refuse_size(std::uint32_t size) const {
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_size(std::uint32_t size) const {
     fail("a text of " + std::to_string(size) + " bytes, with " + std::to_string(remaining()) + " bytes left");
   }
 
-  [[noreturn]] void refuse_text(std::size_t back) const { fail_before(back, "the text is not valid UTF-8"); }
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_text(std::size_t back) const {
+    fail_before(back, "the text is not valid UTF-8");
+  }
 
-  [[noreturn]] void refuse_delta() const { fail_before(1, "the field id is over 32767"); }
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_delta() const { fail_before(1, "the field id is over 32767"); }
 
-  [[noreturn]] void refuse_depth() const { fail("more than 64 structs and unions lie inside each other"); }
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_depth() const {
+    fail("more than 64 structs and unions lie inside each other");
+  }
 
-  [[noreturn]] void refuse_id(std::int32_t id) const {
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_id(std::int32_t id) const {
     fail("the field id " + std::to_string(id) + " is over 16 bits");
   }
 
-  [[noreturn]] void fail_before(std::size_t back, std::string reason) const {
+  [[gnu::noinline, gnu::cold, noreturn]] void fail_before(std::size_t back, std::string reason) const {
     throw Error(std::move(reason), offset() - back);
   }
 
-  [[noreturn]] void fail_truncated(const char* what) const {
+  [[gnu::noinline, gnu::cold, noreturn]] void fail_truncated(const char* what) const {
     fail(std::string("the bytes end where ") + what + " should be");
   }
 

@@ -179,7 +179,7 @@ class Decoder {
   void expect(Wire found, Wire wanted) const {
     if (found != wanted) refuse_wire(found, wanted);
   }
-  [[noreturn]] void refuse_wire(Wire found, Wire wanted) const {
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_wire(Wire found, Wire wanted) const {
     reader_.fail("expected " + std::string(wire_name(wanted)) + ", found " + std::string(wire_name(found)));
   }
 
@@ -187,15 +187,15 @@ class Decoder {
   void check_size(const char* what, std::uint32_t size, std::size_t item_size) const {
     if (size > reader_.remaining() / item_size) refuse_size(what, size);
   }
-  [[noreturn]] void refuse_size(const char* what, std::uint32_t size) const {
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_size(const char* what, std::uint32_t size) const {
     reader_.fail("a " + std::string(what) + " of " + std::to_string(size) + " items, with " +
                  std::to_string(reader_.remaining()) + " bytes left");
   }
 
-  [[noreturn]] void refuse_union(std::string_view name, const char* what) const {
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_union(std::string_view name, const char* what) const {
     reader_.fail("the union " + std::string(name) + " has " + what);
   }
-  [[noreturn]] void refuse_twice() const { reader_.fail("the field is there twice"); }
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_twice() const { reader_.fail("the field is there twice"); }
 
   /// Runs a step that knows no offsets, and gives its error one.
   template <class F>

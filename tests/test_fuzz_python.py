@@ -63,3 +63,21 @@ def test_a_fault_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fuzzing_python, "honest", lambda: bytes(200_000))
     found, _ = fuzzing_python.fuzz(2, seed=3)
     assert [finding.problem for finding in found] == ["the process ended: SIGABRT"] * 2
+
+
+def test_a_check_that_is_missing_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control of calls: without the check of guards, one of no input is an accident of Python."""
+    import pt2wire
+
+    from .helpers.archives import linear_program
+    from .helpers.fuzzing_calls import accident
+
+    ep = linear_program()
+    tree = pt2wire.to_tree(ep)
+    tree.guards_code.append("L['nope'].size()[0] == 3")
+    monkeypatch.setattr("pt2wire.validation.trees.check_guards", lambda *_: None)
+    inputs = ep.example_inputs
+    assert inputs is not None
+    program = pt2wire.from_tree(tree, dict(ep.state_dict), ep.constants, example_inputs=inputs)
+    found = accident(program, *inputs, thorough=False)
+    assert found == "the call raised NameError: name 'L' is not defined"

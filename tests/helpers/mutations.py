@@ -40,19 +40,20 @@ def mutate(plain: dict[str, Any], chance: random.Random, changes: int = 1) -> di
     """A copy with some random changes."""
     plain = copy.deepcopy(plain)
     for _ in range(changes):
-        places = list(_places(plain))
-        if not places:  # the change before this one has left nothing
+        found = list(places(plain))
+        if not found:  # the change before this one has left nothing
             break
-        holder, key = chance.choice(places)
+        holder, key = chance.choice(found)
         _CHANGES[chance.randrange(len(_CHANGES))](plain, holder, key, chance)
     return plain
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every value within one, as the container that holds it and its key there."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in list(items):
         yield value, key
-        yield from _places(inner)
+        yield from places(inner)
 
 
 def _replace(plain: Any, holder: Any, key: Any, chance: random.Random) -> None:
@@ -67,7 +68,7 @@ def _replace(plain: Any, holder: Any, key: Any, chance: random.Random) -> None:
 
 def _borrow(plain: Any, holder: Any, key: Any, chance: random.Random) -> None:
     # A value from another place of the same kind.
-    others = [where[at] for where, at in _places(plain) if at == key and where is not holder]
+    others = [where[at] for where, at in places(plain) if at == key and where is not holder]
     if others:
         holder[key] = copy.deepcopy(chance.choice(others))
 

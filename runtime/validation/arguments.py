@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -77,6 +78,8 @@ def _custom_obj(scope: Scope, value: types.CustomObjArgument) -> None:
 
 
 _OPERATORS = (TargetKind.OPERATOR, TargetKind.HIGHER_ORDER)
+#: What gives its arguments names of its own.
+_WITH_SCHEMA = (TargetKind.OPERATOR, TargetKind.EXTENSION)
 
 
 def _operator(scope: Scope, value: str) -> None:
@@ -215,9 +218,17 @@ def argument_names(argument: types.Argument) -> list[str]:
     return [name for name, _ in DEFINES[argument.type](argument.value) if name]
 
 
-def is_known_name(scope: Scope, name: str) -> bool:
-    """Whether the name of an argument of a node is fine; torch.fx writes keyword arguments as they are."""
+def check_argument_name(scope: Scope, name: str, kind: TargetKind | None) -> None:
+    """Checks the name of an argument of a node; torch.fx writes keyword arguments as they are.
+
+    Args:
+        scope: The graph; we are at the name.
+        name: The name.
+        kind: What the node calls, if that is known. The schema of an operator decides how it calls its
+            arguments, and importing compares them with it; what is a keyword of Python it gives by position.
+    """
     known = scope.program.argument_names
-    if name not in known and check_identifier(name) is None:
+    if name in known or (kind in _WITH_SCHEMA and keyword.iskeyword(name)):
+        return
+    if scope.check_name(name, check=check_identifier):
         known.add(name)
-    return name in known

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from ..generated import types
-from ..names import check_identifier
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
-from .arguments import DEFINES, argument_names, check_argument, is_known_name
+from .arguments import DEFINES, argument_names, check_argument, check_argument_name
 from .constants import check_held_tensors
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
 from .metadata import metadata_problems, module_stack_problems
@@ -131,12 +130,12 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
     target, problem = scope.program.target(node.target)
     if problem is not None:
         scope.add(problem.rule, problem.message, ".target", problem.hint)
+    called = None if target is None else target.kind
     for position, named in enumerate(node.inputs):
         scope.at = ("nodes", index, "inputs", position, "arg")
         check_argument(scope, named.arg)
-        if not is_known_name(scope, named.name):
-            scope.at = ("nodes", index, "inputs", position, "name")
-            scope.check_name(named.name, check=check_identifier)
+        scope.at = ("nodes", index, "inputs", position, "name")
+        check_argument_name(scope, named.name, called)
     scope.at = ("nodes", index)
     before = len(scope.findings.found)
     if node.exact_inputs is not None or node.subgraphs is not None:
@@ -160,7 +159,7 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
     for key, message in metadata_problems(node.metadata, scope.program.metadata, limits):
         scope.add("metadata", message, f".metadata[{key!r}]")
     # The single output of a higher-order operator may come in a tuple, and is then another node's.
-    is_higher_order = problem is None and target is not None and target.kind is TargetKind.HIGHER_ORDER
+    is_higher_order = problem is None and called is TargetKind.HIGHER_ORDER
     in_tuple = is_higher_order and not (node.is_hop_single_tensor_return or _is_own_result(node))
     single = len(node.outputs) == 1 and not in_tuple
     for position, output in enumerate(node.outputs):

@@ -1,0 +1,50 @@
+"""Programs that PyTorch saves and loads although something in them is rare: pt2wire does, too."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from torch import nn
+from torch.export import ExportedProgram, export
+
+from .helpers.oracles import pytorch_load
+
+
+def files_of(ep: ExportedProgram) -> list[io.BytesIO]:
+    """A program as pt2wire and PyTorch save it, without a warning."""
+    files = [io.BytesIO(), io.BytesIO()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        pt2wire.save(ep, files[0])
+    torch.export.save(ep, files[1])
+    files[1].seek(0)
+    return files
+
+
+def assert_loads(ep: ExportedProgram, *args: Any) -> None:
+    """Both files load, compute what PyTorch's reader of them computes, and have no findings."""
+    for file in files_of(ep):
+        torch.manual_seed(0)
+        expected = pytorch_load(file.getvalue()).module()(*args)
+        torch.manual_seed(0)
+        assert torch.equal(pt2wire.load(file).module()(*args), expected)
+        assert pt2wire.validate(file) == []
+
+
+def test_an_argument_of_an_operator_may_have_a_keyword_as_name() -> None:
+    class Bounded(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.empty_like(x).uniform_(-1, 1)
+
+    ep = export(Bounded(), (torch.ones(3),))
+    assert_loads(ep, torch.ones(3))
+    tree = pt2wire.to_tree(ep)
+    node = next(node for node in tree.graph_module.graph.nodes if node.inputs[-1].name == "from")
+    node.inputs[-1].name = "lambda"
+    with pytest.raises(pt2wire.DeserializeError, match=r"expected an argument of torch.ops.aten.uniform_"):
+        pt2wire.from_tree(tree, {}, {})

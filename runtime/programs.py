@@ -37,7 +37,7 @@ from .limits import DEFAULT_LIMITS, Limits
 from .permissions import ALLOW_PICKLE, MissingWeights, Permissions, permit
 from .trees import check_opset, check_versions, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
-from .validation.payloads import unused_objects
+from .validation.payloads import unused_objects, validate_payloads
 from .warning import warn_user, warnings_about
 
 Programs: TypeAlias = ExportedProgram | Mapping[str, ExportedProgram]
@@ -285,11 +285,11 @@ def _new_program(
             sample_inputs, flat_inputs = export_example_inputs(program.example_inputs, pickle_protocol)
             objects: dict[str, Any] = {}
             tree = export_program(program, opset_version=opset_version, objects=objects)
-            _warn_of_refusal(tree)
             weights = export_weights(program.state_dict, payloads)
             constants = export_constants(
                 with_objects(program.constants, objects), payloads, program.state_dict, pickle_protocol
             )
+            _warn_of_refusal(tree, weights, constants)
             _warn_of_missing(weights, constants)
             return NewProgram(
                 tree=tree,
@@ -313,16 +313,25 @@ def _warn_of_missing(*configs: types.PayloadConfig) -> None:
         )
 
 
-def _warn_of_refusal(tree: types.ExportedProgram) -> None:
+def _warn_of_refusal(
+    tree: types.ExportedProgram, weights: types.PayloadConfig, constants: types.PayloadConfig
+) -> None:
     """Say at once what `load` will say: it refuses a few things that PyTorch takes."""
-    for reason in _refusals(tree):
+    for reason in _refusals(tree, weights, constants):
         warn_user(f"PyTorch can load this file, pt2wire will not: {reason}")
         return
 
 
-def _refusals(tree: types.ExportedProgram) -> Iterator[object]:
-    """Why a tree would not be loaded: what validation finds, then what importing alone knows."""
-    yield from loading_findings(tree)
+def _refusals(
+    tree: types.ExportedProgram, weights: types.PayloadConfig, constants: types.PayloadConfig
+) -> Iterator[object]:
+    """Why a program would not be loaded: what validation finds, then what importing alone knows.
+
+    What the caller of `load` can permit is no refusal.
+    """
+    yield from (finding.error() for finding in loading_findings(tree))
+    permissions = permit(allow_pickle=True, missing_weights="meta")
+    yield from (finding.error() for finding in validate_payloads(tree, weights, constants, permissions))
     module = tree.graph_module
     signatures = [entry.signature for entry in module.module_call_graph if entry.signature is not None]
     # Each once; the order of a set would change from run to run.

@@ -386,7 +386,7 @@ def _set(name: str, **fields: Any) -> Callable[[dict[str, Any]], None]:
 LIES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "too long": (
         _set("offset", sizes=[{"as_int": 99}]),
-        r"expected sizes \[3\] as in the graph, found \[99\]",
+        r"of sizes \[3\] as in the graph, found \[99\]",
     ),
     "another dtype": (_set("offset", dtype=5), "dtype"),
     "unknown dtype": (_set("offset", dtype=0), "dtype"),

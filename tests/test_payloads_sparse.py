@@ -161,7 +161,7 @@ def _another_part(meta: PayloadMeta) -> None:
 LIES: dict[str, tuple[Callable[[PayloadMeta], None], str]] = {
     "a part is missing": (lambda meta: _without(meta, "values"), "expected crow_indices, col_indices"),
     "no parts": (lambda meta: meta.inner.clear(), "expected crow_indices, col_indices, values"),
-    "another size": (lambda meta: _sized(meta, 5), "expected sizes [4, 4] as in the graph, found [5, 5]"),
+    "another size": (lambda meta: _sized(meta, 5), "of sizes [4, 4] as in the graph, found [5, 5]"),
     "a negative size": (lambda meta: _sized(meta, -4), "expected numbers from 0 up"),
     "another layout": (_compressed, "expected ccol_indices, row_indices, values"),
     "a pickle inside": (_pickled, "expected the bytes of a tensor, found the pickle"),

@@ -48,3 +48,33 @@ def test_an_argument_of_an_operator_may_have_a_keyword_as_name() -> None:
     node.inputs[-1].name = "lambda"
     with pytest.raises(pt2wire.DeserializeError, match=r"expected an argument of torch.ops.aten.uniform_"):
         pt2wire.from_tree(tree, {}, {})
+
+
+def _halved(module: nn.Module, ep: ExportedProgram) -> None:
+    module.half()  # whose parameters the program shares
+
+
+def _replaced(module: nn.Module, ep: ExportedProgram) -> None:
+    ep.state_dict["weight"] = nn.Parameter(torch.ones(4, 3))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            _halved,
+            r"expected 'weight' of dtype FLOAT as in the graph, found HALF. If the weights were changed",
+        ),
+        (_replaced, r"expected 'weight' of sizes \[3, 3\] as in the graph, found \[4, 3\]"),
+    ],
+)
+def test_saving_warns_of_weights_that_are_no_longer_those_of_the_graph(change: Any, message: str) -> None:
+    module = nn.Linear(3, 3)
+    ep = export(module, (torch.ones(2, 3),))
+    change(module, ep)
+    file = io.BytesIO()
+    with pytest.warns(UserWarning, match=f"PyTorch can load this file, pt2wire will not: .*{message}"):
+        pt2wire.save(ep, file)
+    pytorch_load(file.getvalue())
+    with pytest.raises(pt2wire.DeserializeError, match=message):
+        pt2wire.load(file)

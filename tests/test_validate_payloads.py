@@ -130,8 +130,16 @@ _WEIGHT = "graph_module.signature.input_specs[0].parameter"
 
 LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
     _missing: ("payload-missing", _WEIGHT, "expected a payload for 'weight', found none"),
-    _other_dtype: ("payload-differs", _WEIGHT, "expected dtype FLOAT as in the graph, found HALF"),
-    _other_sizes: ("payload-differs", _WEIGHT, "expected sizes [4, 2] as in the graph, found [2, 4]"),
+    _other_dtype: (
+        "payload-differs",
+        _WEIGHT,
+        "expected 'weight' of dtype FLOAT as in the graph, found HALF",
+    ),
+    _other_sizes: (
+        "payload-differs",
+        _WEIGHT,
+        "expected 'weight' of sizes [4, 2] as in the graph, found [2, 4]",
+    ),
     _negative_stride: (
         "payload-meta",
         "weights['weight'].tensor_meta",
@@ -236,7 +244,7 @@ def _with_a_chain(archive: pt2wire.Archive) -> None:
     [
         (_without_a_weight, "expected a payload for 'weight', found none"),
         (_with_a_weight_in_another_place, "expected 'scale' among the weights, found it among the constants"),
-        (_with_another_size, "expected sizes [4, 2] as in the graph, found [2, 4]"),
+        (_with_another_size, "expected 'weight' of sizes [4, 2] as in the graph, found [2, 4]"),
         (_with_a_chain, "said to share the storage of 'scale', which itself shares that of 'weight'"),
     ],
 )
@@ -265,7 +273,7 @@ def test_another_layout_is_found_twice(saved: bytes) -> None:
     found = [(finding.rule, finding.message) for finding in validate_payloads(tree, weights, constants)]
     assert found == [
         ("payload-meta", "expected indices, values, found nothing"),
-        ("payload-differs", "expected layout Strided as in the graph, found SparseCoo"),
+        ("payload-differs", "expected 'weight' of layout Strided as in the graph, found SparseCoo"),
     ]
 
 

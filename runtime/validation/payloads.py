@@ -18,6 +18,9 @@ from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permiss
 from .rules import Findings
 from .signatures import WEIGHTS
 
+#: The hint for whoever meets weights that the graph does not expect, most likely in a program of their own.
+_CHANGED_LATER = "If the weights were changed after torch.export, change the module and export it again"
+
 _RECORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 
 
@@ -201,8 +204,10 @@ def _check_signature(
         for field in ("dtype", "extra_dtype", "layout", "sizes"):
             expected, found = getattr(meta, field), getattr(payload.tensor_meta, field)
             if expected != found:
-                message = f"expected {field} {_shown(expected)} as in the graph, found {_shown(found)}"
-                findings.add("payload-differs", path, message)
+                wanted = f"{fqn[:80]!r} of {field} {_shown(expected)} as in the graph"
+                findings.add(
+                    "payload-differs", path, f"expected {wanted}, found {_shown(found)}", _CHANGED_LATER
+                )
 
 
 def _shown(value: IntEnum | list[types.SymInt] | None) -> str:

@@ -66,6 +66,16 @@ def dim_derived_by_offset(self, x, y):
 
 
 @case(
+    lambda rows=6: call(randn(rows, 3)),
+    shapes={"x": {0: Dim("rows", min=0, max=64)}},
+    sizes=({"rows": 0}, {"rows": 1}, {"rows": 9}),
+    refused=({"rows": 65},),
+)
+def dim_from_zero_on(self, x):
+    return x.sum(0) + x, x.shape[0] + 1
+
+
+@case(
     lambda rows=6, columns=4: call(randn(rows, columns)),
     shapes={"x": {0: Dim.AUTO, 1: Dim.AUTO}},
     sizes=({"rows": 3, "columns": 8},),

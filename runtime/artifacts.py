@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -9,10 +10,11 @@ from typing import Any, Protocol
 import torch
 from torch.export import ExportedProgram
 
+from .archive.payloads import same_bytes
 from .errors import DeserializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
-from .exporting.payloads import with_objects
+from .exporting.payloads import has_storage, shared_with_weights, storage_bytes, with_objects
 from .importing import import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
@@ -91,9 +93,10 @@ def serialize(
     check_versions(opset_version, "opset_version")
     objects: dict[str, Any] = {}
     tree = to_json(export_program(ep, opset_version=opset_version, objects=objects))
+    constants = with_objects(ep.constants, objects)
     pickles = (
         pickled(dict(ep.state_dict), pickle_protocol),
-        pickled(with_objects(ep.constants, objects), pickle_protocol),
+        pickled(_noting_shared(constants, shared_with_weights(constants, ep.state_dict)), pickle_protocol),
         b"" if ep.example_inputs is None else pickled(ep.example_inputs, pickle_protocol),
     )
     artifact = SerializedArtifact(tree, *pickles)
@@ -154,10 +157,13 @@ def deserialize(
     example_inputs = import_example_inputs(
         tree, artifact.example_inputs, None, "example_inputs", devices, permissions
     )
+    state_dict = _tensors(artifact.state_dict, devices, permissions, "state_dict")
+    constants = _tensors(artifact.constants, devices, permissions, "constants")
+    _share(constants, state_dict)
     return import_program(
         tree,
-        state_dict=_tensors(artifact.state_dict, devices, permissions, "state_dict"),
-        constants=_tensors(artifact.constants, devices, permissions, "constants"),
+        state_dict=dict(state_dict),
+        constants=dict(constants),
         example_inputs=example_inputs,
         permissions=permissions,
     )
@@ -175,6 +181,53 @@ def _tensors(data: bytes, devices: Devices | None, permissions: Permissions, pat
         if devices is not None and isinstance(value, torch.Tensor) and value.is_meta:
             _check_stays_on_meta(devices, f"{path}.{key}")
     return loaded
+
+
+#: The attribute of an ordered dict of constants that says whose storage each lies in. Pickles keep it, and
+#: PyTorch does not look at it. It keeps the metadata of a module's weights in the same way.
+_SHARED = "_pt2wire_shared"
+
+
+def _noting_shared(constants: dict[str, Any], shared: dict[str, str]) -> dict[str, Any]:
+    """Constants that say which of them share memory with weights, as those are in another pickle."""
+    if not shared:
+        return constants
+    noting = OrderedDict(constants)
+    setattr(noting, _SHARED, shared)
+    return noting
+
+
+def _share(constants: dict[str, Any], state_dict: dict[str, Any]) -> None:
+    """Let constants share memory with weights again.
+
+    Raises:
+        DeserializeError: What is said of that does not hold.
+    """
+    shared = getattr(constants, _SHARED, {})
+    if not isinstance(shared, dict) or not all(isinstance(name, str) for name in shared.values()):
+        message = f"expected the names of constants and weights, found {shared!r:.80}"
+        raise DeserializeError(message, path=f"constants.{_SHARED}")
+    compared: dict[tuple[int, int], bool] = {}
+    for fqn, name in shared.items():
+        constant, weight = constants.get(fqn), state_dict.get(name)
+        if not (has_storage(constant) and has_storage(weight)):
+            message = (
+                f"expected a tensor that shares the memory of another, found {fqn!r:.80} and {name!r:.80}"
+            )
+            raise DeserializeError(message, path=f"constants.{_SHARED}")
+        ours, theirs = constant.untyped_storage(), weight.untyped_storage()
+        pair = ours._cdata, theirs._cdata
+        if pair not in compared:
+            alike = (ours.device, ours.nbytes()) == (theirs.device, theirs.nbytes())
+            compared[pair] = alike and same_bytes(storage_bytes(ours), storage_bytes(theirs))
+        if not compared[pair]:
+            raise DeserializeError(
+                f"said to share the storage of {name!r:.80}, but the bytes differ",
+                path=f"constants.{fqn:.80}",
+                hint="The artifact was changed by a tool that does not know of sharing",
+            )
+        with torch.no_grad():
+            constant.set_(theirs, constant.storage_offset(), constant.size(), constant.stride())
 
 
 def _check_stays_on_meta(devices: Devices, path: str) -> None:

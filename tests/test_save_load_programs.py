@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
 import io
@@ -329,6 +330,50 @@ def test_artifacts_go_both_ways() -> None:
             )
         )
     )
+
+
+class _Sharing(torch.nn.Module):
+    """A non-persistent buffer, which is a constant, shares memory with a weight, and both are changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("whole", torch.ones(3), persistent=False)
+        self.register_buffer("end", self.whole[1:])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.whole.mul_(2)
+        self.end.add_(1)
+        return x + self.whole
+
+
+def test_constants_share_memory_with_weights_in_artifacts_too() -> None:
+    ours = pt2wire.serialize(torch.export.export(_Sharing(), (torch.zeros(3),)))
+    fields = (ours.exported_program, ours.state_dict, ours.constants, ours.example_inputs)
+    rebuilt = torch_serialize.SerializedArtifact(*fields)
+    for artifact in (ours, rebuilt):
+        assert pt2wire.deserialize(artifact).module()(torch.zeros(3)).tolist() == [2, 3, 3]
+    torch_serialize.deserialize(rebuilt)  # PyTorch reads it, and lets them be apart
+
+
+@pytest.mark.parametrize(
+    ("shared", "message"),
+    [
+        (["whole"], "expected the names of constants and weights, found"),
+        ({"whole": []}, "expected the names of constants and weights, found"),
+        ({"whole": "nothing"}, "expected a tensor that shares the memory of another, found 'whole'"),
+        ({"nothing": "end"}, "expected a tensor that shares the memory of another, found 'nothing'"),
+        ({"whole": "end"}, "said to share the storage of 'end', but the bytes differ"),
+    ],
+)
+def test_constants_that_cannot_share_memory_as_said_are_refused(shared: Any, message: str) -> None:
+    artifact = torch_serialize.serialize(torch.export.export(_Sharing(), (torch.zeros(3),)))
+    constants = collections.OrderedDict(whole=torch.zeros(3))
+    constants._pt2wire_shared = shared  # type: ignore[attr-defined]
+    file = io.BytesIO()
+    torch.save(constants, file)
+    artifact.constants = file.getvalue()
+    with pytest.raises(DeserializeError, match=message):
+        pt2wire.deserialize(artifact)
 
 
 class Marker:

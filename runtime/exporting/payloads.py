@@ -11,7 +11,7 @@ import ctypes
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, is_fake
@@ -171,10 +171,10 @@ def _export(
     weights: Iterable[tuple[str, torch.Tensor]] = (),
 ) -> PayloadConfig:
     config: dict[str, PayloadMeta] = {}
-    owners: dict[Hashable, tuple[str, str | None]] = {}  # storage -> first tensor in it, and its payload here
-    for fqn, weight in weights:
-        if weight.layout is torch.strided and not _is_subclass(weight):
-            owners.setdefault(_storage_key(weight), (fqn, None))
+    # Storage -> first tensor in it, and its payload here.
+    owners: dict[Hashable, tuple[str, str | None]] = {
+        key: (fqn, None) for key, fqn in _first_in_storages(weights).items()
+    }
     symbols = Symbols()
 
     def export(fqn: str, tensor: torch.Tensor) -> PayloadMeta:
@@ -219,6 +219,33 @@ def _export(
     for fqn, tensor in tensors.items():
         config[fqn] = export(fqn, tensor)
     return PayloadConfig(config=config)
+
+
+def _first_in_storages(tensors: Iterable[tuple[str, torch.Tensor]]) -> dict[Hashable, str]:
+    """The first tensor in each storage that several can share."""
+    first: dict[Hashable, str] = {}
+    for fqn, tensor in tensors:
+        if has_storage(tensor):
+            first.setdefault(_storage_key(tensor), fqn)
+    return first
+
+
+def shared_with_weights(
+    constants: Mapping[str, Any], state_dict: Mapping[str, torch.Tensor]
+) -> dict[str, str]:
+    """The constants that lie in the storage of a weight, with the name of such a weight."""
+    weights = _first_in_storages(state_dict.items())
+    return {
+        fqn: weights[key]
+        for fqn, value in constants.items()
+        if has_storage(value) and value.untyped_storage().nbytes() > 0
+        if (key := _storage_key(value)) in weights
+    }
+
+
+def has_storage(value: object) -> TypeGuard[torch.Tensor]:
+    """Whether something is a tensor that lies in one storage, which others may share."""
+    return isinstance(value, torch.Tensor) and value.layout is torch.strided and not _is_subclass(value)
 
 
 def _storage_key(tensor: torch.Tensor) -> Hashable:

@@ -15,6 +15,7 @@ from .archive.index import Form, documents
 from .archive.payloads import Payload, alias_problem, config_of, each_payload, same_bytes
 from .archive.reader import ArchiveReader, Source
 from .archive.target import Target
+from .arguments import check_limits
 from .errors import DeserializeError, Pt2WireError, SerializeError
 from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
 from .limits import DEFAULT_LIMITS, Limits
@@ -126,6 +127,7 @@ def read_archive(
         DeserializeError: As for `read`; or the archive has no such program.
     """
     demanded = check_form(form)
+    check_limits(limits)
     reader = ArchiveReader(f, limits=limits)
     index = read_index(reader)
     everything = list(reader.entries)
@@ -415,7 +417,8 @@ def check_form(form: str | None) -> Form | None:
 
 def check_formats(formats: Sequence[str]) -> tuple[Form, ...]:
     """The forms that a caller lists; ValueError for any other word, and for none at all."""
-    if isinstance(formats, str) or not formats or not set(formats) <= set(DEFAULT_FORMATS):
+    listed = isinstance(formats, Iterable) and not isinstance(formats, str | bytes)
+    if not listed or not formats or not all(form in DEFAULT_FORMATS for form in formats):
         raise ValueError(f"expected formats such as ('json', 'thrift'), found {formats!r}")
     return tuple(form for form in Form if form in formats)
 

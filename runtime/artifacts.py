@@ -11,9 +11,10 @@ import torch
 from torch.export import ExportedProgram
 
 from .archive.payloads import same_bytes
+from .arguments import check_versions, mistaken
 from .errors import DeserializeError
 from .exporting import export_program
-from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
+from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, check_protocol, pickled
 from .exporting.payloads import has_storage, shared_with_weights, storage_bytes, with_objects
 from .importing import import_program
 from .importing.devices import DeviceMap, Devices
@@ -21,7 +22,7 @@ from .importing.example_inputs import import_example_inputs
 from .importing.pickles import open_pickle
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import Permissions, permit
-from .trees import check_opset, check_versions, from_json, to_json
+from .trees import check_opset, from_json, to_json
 from .validation.loading import check_loadable
 
 
@@ -80,6 +81,8 @@ def serialize(
 
     Raises:
         SerializeError: The program holds something that cannot be written; the path names the node.
+        TypeError: `ep` is no exported program.
+        ValueError: There is no such pickle protocol.
 
     Example:
         >>> import torch
@@ -89,8 +92,9 @@ def serialize(
         True
     """
     if not isinstance(ep, ExportedProgram):
-        raise TypeError(f"expected an ExportedProgram, found {type(ep).__name__}")
+        raise mistaken("an ExportedProgram of torch", ep)
     check_versions(opset_version, "opset_version")
+    check_protocol(pickle_protocol)
     objects: dict[str, Any] = {}
     tree = to_json(export_program(ep, opset_version=opset_version, objects=objects))
     constants = with_objects(ep.constants, objects)

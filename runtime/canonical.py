@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .arguments import check_tree
 from .canonical_bytes import copied
 from .canonical_order import canonical_order
 from .canonical_values import (
@@ -79,8 +80,7 @@ def canonicalize(tree: types.ExportedProgram) -> types.ExportedProgram:
         >>> canonicalize(tree).graph_module.graph.nodes[0].outputs
         [Argument(as_tensor=TensorArgument(name='_1'))]
     """
-    if not isinstance(tree, types.ExportedProgram):
-        raise TypeError(f"expected an ExportedProgram of pt2wire.generated, found {type(tree).__name__}")
+    check_tree(tree)
     with collector_off():
         copy = copied(tree)
         canonicalize_in_place(copy)

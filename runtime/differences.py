@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from .archive.payloads import Payload, same_bytes
 from .archives import Archive
+from .arguments import described, mistaken
 from .canonical import NAMING_INPUTS, Names, bound_name, canonicalize_in_place
 from .canonical_bytes import copied, encoded
 from .canonical_values import named_values
@@ -53,7 +54,10 @@ def diff(a: Program | Archive, b: Program | Archive) -> list[Difference]:
             return _diff_programs(a, b)
         if isinstance(a, Archive) and isinstance(b, Archive):
             return list(_diff_archives(a, b))
-    raise TypeError(f"expected two trees or two archives, found {type(a).__name__} and {type(b).__name__}")
+    other = next((each for each in (a, b) if not isinstance(each, Program | Archive)), None)
+    if other is not None:
+        raise mistaken("two trees or two archives", other)
+    raise TypeError(f"expected two trees or two archives, found {described(a)} and {described(b)}")
 
 
 def _diff_archives(a: Archive, b: Archive) -> Iterator[Difference]:

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 
-from .archive.payloads import Payload
+from .archive.payloads import Payload, check_payloads
 from .canonical import canonicalize
 from .canonical_bytes import encoded
 from .errors import DeserializeError
@@ -34,6 +34,7 @@ def digest(
         `expected_digest`.
 
     Raises:
+        TypeError: `weights` or `constants` are no payloads by name.
         Exception: As for `canonicalize`.
 
     Example:
@@ -45,6 +46,8 @@ def digest(
         >>> pt2wire.load(file, expected_digest=found).module()(torch.ones(3, 2)).shape
         torch.Size([3, 1])
     """
+    check_payloads(weights, "weights")
+    check_payloads(constants, "constants")
     hashed = hashlib.sha256(encoded(canonicalize(tree)))
     if weights is not None or constants is not None:
         for payloads in (weights or {}, constants or {}):

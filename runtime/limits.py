@@ -6,7 +6,7 @@ instead stands with the rule: the length of a name in `names.py`, the depth of a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
@@ -49,6 +49,10 @@ class Limits:
         treespec_nodes: Containers and leaves of one tree spec.
         treespec_depth: Nesting of containers in one tree spec.
 
+    Raises:
+        TypeError: A limit is no whole number.
+        ValueError: One is below 0.
+
     Example:
         >>> import io, pt2wire, torch
         >>> file = io.BytesIO()
@@ -84,6 +88,14 @@ class Limits:
     treespec_length: int = 16 * MIB
     treespec_nodes: int = 1 << 20
     treespec_depth: int = 100
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise TypeError(f"expected {limit.name} as a whole number, found {value!r:.80}")
+            if value < 0:
+                raise ValueError(f"expected {limit.name} of 0 or more, found {value}")
 
 
 DEFAULT_LIMITS = Limits()

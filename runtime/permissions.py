@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from .arguments import check_limits, check_list
 from .limits import DEFAULT_LIMITS, Limits
 
 MissingWeights = Literal["error", "meta"]
@@ -68,11 +69,9 @@ def permit(
     """
     if not isinstance(allow_pickle, bool):
         raise TypeError(f"expected allow_pickle as True or False, found {allow_pickle!r:.80}")
-    if not isinstance(limits, Limits):
-        raise TypeError(f"expected limits as pt2wire.Limits, found {type(limits).__name__}")
-    if isinstance(allow_operators, str):
-        raise TypeError(f"expected allow_operators as a list of operators, found {allow_operators!r:.80}")
-    operators, classes = list(allow_operators), list(types)
+    check_limits(limits)
+    operators = check_list(allow_operators, "allow_operators", "operators")
+    classes = check_list(types, "types", "classes")
     for name in operators:
         if not (isinstance(name, str) and _PACKET.fullmatch(name)):
             raise TypeError(

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
+from .arguments import check_tree, check_versions, mistaken
 from .exporting import export_program
 from .generated.types import ExportedProgram
 from .importing import import_program
 from .importing.example_inputs import check_example_inputs, rebuild_example_inputs
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import permit
-from .trees import check_tree, check_versions
 from .validation.loading import check_loadable
 
 
@@ -37,7 +37,7 @@ def to_tree(
         'torch.ops.aten.relu.default'
     """
     if not isinstance(ep, torch.export.ExportedProgram):
-        raise TypeError(f"expected an ExportedProgram, found {type(ep).__name__}")
+        raise mistaken("an ExportedProgram of torch", ep)
     check_versions(opset_version, "opset_version")
     return export_program(ep, opset_version=opset_version)
 

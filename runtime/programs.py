@@ -22,6 +22,7 @@ from .archives import (
     extra_records,
     read_archive,
 )
+from .arguments import check_versions, mistaken
 from .digests import check_digest
 from .errors import DeserializeError, Pt2WireError, SerializeError
 from .exporting import export_program
@@ -35,7 +36,7 @@ from .importing.payloads import PayloadStorages, import_constants, import_weight
 from .importing.treespecs import import_treespec
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import ALLOW_PICKLE, MissingWeights, Permissions, permit
-from .trees import check_opset, check_versions, dropped_message, joined
+from .trees import check_opset, dropped_message, joined
 from .validation.loading import check_loadable, loading_findings
 from .validation.payloads import unused_objects, validate_payloads
 from .warning import warn_user, warnings_about
@@ -177,6 +178,8 @@ def load(
         raise TypeError(
             f"expected a dict that is filled with extra files, found {type(extra_files).__name__}"
         )
+    if not isinstance(name, str):
+        raise TypeError(f"expected name as that of a program, found {name!r:.80}")
     check_versions(expected_opset_version, "expected_opset_version")
     permissions = permit(
         allow_pickle=allow_pickle,
@@ -261,13 +264,13 @@ def _named(ep: Programs) -> Mapping[str, ExportedProgram]:
     if isinstance(ep, ExportedProgram):
         return {"model": ep}
     if not isinstance(ep, Mapping):
-        raise TypeError(f"expected an ExportedProgram, or a dict of them by name, found {type(ep).__name__}")
+        raise mistaken("an ExportedProgram of torch, or a dict of them by name", ep)
     if not ep:
         raise TypeError("expected at least one program, found an empty dict")
     check_program_names(ep)
     for name, program in ep.items():
         if not isinstance(program, ExportedProgram):
-            raise TypeError(f"expected an ExportedProgram as {name!r}, found {type(program).__name__}")
+            raise mistaken(f"an ExportedProgram of torch as {name!r}", program)
     return ep
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, TypeVar, overload
 
+from .arguments import check_limits, check_tree, check_unknown
 from .errors import DeserializeError, SerializeError
 from .generated import CodecError, Struct, Union, json_codec, thrift_codec
 from .generated.types import (
@@ -198,6 +199,8 @@ def from_thrift(
 def _decode_document(
     codec: Codec, kind: type[Tree], data: Encoded, unknown: list[str] | None, limits: Limits
 ) -> Tree:
+    check_unknown(unknown)
+    check_limits(limits)
     if kind is ExportedProgram:
         return decode_program(codec, data, "program", unknown, limits)
     if kind is not ExternKernelNodes:
@@ -213,20 +216,6 @@ def _decode_document(
 def _check_document(tree: object) -> None:
     if not isinstance(tree, ExternKernelNodes):
         check_tree(tree)
-
-
-def check_tree(tree: object) -> None:
-    """Refuse what is no tree, with its type: most often it is PyTorch's program of the same name.
-
-    Raises:
-        TypeError: It is no tree of a program.
-    """
-    if not isinstance(tree, ExportedProgram):
-        kind = type(tree)
-        raise TypeError(
-            f"expected a tree, an ExportedProgram of pt2wire.generated, found {kind.__qualname__} of "
-            f"{kind.__module__.partition('.')[0]}"
-        )
 
 
 def _check_bytes(data: object, expected: str) -> None:
@@ -321,24 +310,6 @@ def check_version(version: SchemaVersion, path: str) -> None:
             if number > SCHEMA_VERSION
             else "Load it with the PyTorch that wrote it, and save it with a newer one",
         )
-
-
-def check_versions(versions: object, argument: str) -> None:
-    """Refuse an argument that is not versions by operator namespace, or None.
-
-    Raises:
-        TypeError: It names the argument.
-    """
-    if versions is None:
-        return
-    if not isinstance(versions, Mapping):
-        raise TypeError(f"expected {argument} as a dict of versions, found {type(versions).__name__}")
-    for namespace, version in versions.items():
-        if not isinstance(namespace, str) or not isinstance(version, int):
-            raise TypeError(
-                f"expected {argument} as numbers by namespace, such as {{'aten': 10}}, "
-                f"found {namespace!r}: {version!r}"
-            )
 
 
 def check_opset(tree: ExportedProgram, expected: Mapping[str, int]) -> None:

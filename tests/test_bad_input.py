@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import os
 import shutil
@@ -118,12 +119,12 @@ def test_an_empty_path_is_no_folder() -> None:
         ),
         (
             lambda: pt2wire.save(torch.nn.Linear(2, 2), "m.pt2"),  # type: ignore[arg-type]
-            "expected an ExportedProgram, or a dict of them by name, found Linear",
+            "expected an ExportedProgram of torch, or a dict of them by name, found Linear",
         ),
         (lambda: pt2wire.save({}, "m.pt2"), "expected at least one program, found an empty dict"),
         (
             lambda: pt2wire.save({"a": 1}, "m.pt2"),  # type: ignore[dict-item]
-            "expected an ExportedProgram as 'a', found int",
+            "expected an ExportedProgram of torch as 'a', found int",
         ),
         (
             lambda: pt2wire.save({1: linear_program()}, "m.pt2"),  # type: ignore[dict-item]
@@ -151,11 +152,11 @@ def test_an_empty_path_is_no_folder() -> None:
         ),
         (
             lambda: pt2wire.to_tree(torch.nn.Linear(2, 2)),  # type: ignore[arg-type]
-            "expected an ExportedProgram, found Linear",
+            "expected an ExportedProgram of torch, found Linear",
         ),
         (
             lambda: pt2wire.serialize(torch.nn.Linear(2, 2)),  # type: ignore[arg-type]
-            "expected an ExportedProgram, found Linear",
+            "expected an ExportedProgram of torch, found Linear",
         ),
         (
             lambda: pt2wire.deserialize(b"{}"),  # type: ignore[arg-type]
@@ -167,6 +168,77 @@ def test_a_wrong_type_is_named(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(TypeError) as caught:
         call()
     assert message in str(caught.value)
+
+
+_TO_TREE, _FROM_TREE = "pt2wire.to_tree makes a tree", "pt2wire.from_tree makes a program"
+
+
+@pytest.mark.parametrize("name", ["digest", "canonicalize", "diff", "to_json", "from_tree", "validate"])
+def test_a_program_in_place_of_a_tree_is_told_what_makes_one(name: str) -> None:
+    ep = linear_program()
+    rest = {"diff": (ep,), "from_tree": ({}, {})}.get(name, ())
+    with pytest.raises(TypeError, match=f"found ExportedProgram of torch. {_TO_TREE}"):
+        getattr(pt2wire, name)(ep, *rest)
+
+
+@pytest.mark.parametrize("name", ["to_tree", "serialize", "save"])
+def test_a_tree_in_place_of_a_program_is_told_what_makes_one(name: str) -> None:
+    tree = pt2wire.to_tree(linear_program())
+    rest = (io.BytesIO(),) if name == "save" else ()
+    with pytest.raises(TypeError, match=f"found ExportedProgram of pt2wire. {_FROM_TREE}"):
+        getattr(pt2wire, name)(tree, *rest)
+
+
+def test_any_wrong_argument_of_any_function_is_refused_in_our_words() -> None:
+    ep = linear_program()
+    tree, archive, file = pt2wire.to_tree(ep), pt2wire.read(io.BytesIO(linear_archive())), io.BytesIO
+    functions: dict[Callable[..., Any], tuple[Any, ...]] = {
+        pt2wire.save: (ep, file()),
+        pt2wire.load: (file(linear_archive()),),
+        pt2wire.load_all: (file(linear_archive()),),
+        pt2wire.read: (file(linear_archive()),),
+        pt2wire.write: (archive, file()),
+        pt2wire.serialize: (ep,),
+        pt2wire.deserialize: (pt2wire.serialize(ep),),
+        pt2wire.to_tree: (ep,),
+        pt2wire.from_tree: (tree, ep.state_dict, ep.constants),
+        pt2wire.to_json: (tree,),
+        pt2wire.from_json: (pt2wire.to_json(tree),),
+        pt2wire.to_thrift: (tree,),
+        pt2wire.from_thrift: (pt2wire.to_thrift(tree),),
+        pt2wire.canonicalize: (tree,),
+        pt2wire.digest: (tree,),
+        pt2wire.diff: (tree, tree),
+        pt2wire.validate: (tree,),
+        pt2wire.export_extern_kernels: ([],),
+    }
+    wrong = [None, 3, int, "no/such", b"x", [1], {1: 2}, {"a": 3}, object(), ep, tree, archive.weights]
+    refused = 0
+    for function, arguments in functions.items():
+        names = list(inspect.signature(function).parameters)
+        given = dict(zip(names, arguments, strict=False))
+        for name in names:
+            if function is pt2wire.from_tree and name in ("weights", "constants"):
+                continue  # in PyTorch's words where tensors do not fit
+            for value in wrong:
+                if name == "device" and callable(value):
+                    continue  # raises what the caller's own function does
+                try:
+                    function(**{**given, name: value})
+                except (TypeError, ValueError, pt2wire.Pt2WireError) as error:
+                    assert "expected" in str(error), (function.__name__, name, value)
+                    refused += 1
+                except FileNotFoundError:
+                    assert value == "no/such"
+    assert refused > 400
+
+
+@pytest.mark.parametrize(
+    ("limit", "error"), [("x", TypeError), (1.0, TypeError), (True, TypeError), (-1, ValueError)]
+)
+def test_limits_are_whole_numbers(limit: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="expected archive_entries"):
+        Limits(archive_entries=limit)
 
 
 @pytest.mark.parametrize("formats", [(), ("yaml",), "json", ("json", "xml")])

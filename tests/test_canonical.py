@@ -384,5 +384,5 @@ def test_unsound_trees_are_refused() -> None:
     tree.torch_version = 3  # type: ignore[assignment]
     with pytest.raises(SerializeError, match="torch_version"):
         pt2wire.canonicalize(tree)
-    with pytest.raises(TypeError, match="expected an ExportedProgram of pt2wire"):
+    with pytest.raises(TypeError, match="expected a tree, an ExportedProgram of pt2wire"):
         pt2wire.canonicalize("model.pt2")  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ..arguments import described
 from ..errors import DeserializeError
 from ..generated.types import PayloadConfig, PayloadMeta
 from ..limits import MIB
@@ -56,6 +57,22 @@ def read_payloads(
         return Payload(meta, views[record], inner)
 
     return {fqn: read(meta, f"{path}:config[{fqn!r}]") for fqn, meta in config.config.items()}
+
+
+def check_payloads(payloads: object, argument: str) -> None:
+    """Refuse an argument that is not payloads by name, or None.
+
+    Raises:
+        TypeError: It names the argument.
+    """
+    if payloads is None:
+        return
+    expected = f"{argument} as payloads by name, such as archive.{argument}['model']"
+    if not isinstance(payloads, Mapping):
+        raise TypeError(f"expected {expected}, found {described(payloads)}")
+    for name, payload in payloads.items():
+        if not isinstance(name, str) or not isinstance(payload, Payload):
+            raise TypeError(f"expected {expected}, found {name!r:.80}: {described(payload)}")
 
 
 def each_payload(payloads: Mapping[str, Payload]) -> Iterator[tuple[str, Payload]]:

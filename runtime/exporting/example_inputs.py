@@ -41,10 +41,7 @@ def export_example_inputs(
     Raises:
         ValueError: There is no such pickle protocol.
     """
-    if pickle_protocol not in range(2, pickle.HIGHEST_PROTOCOL + 1):
-        raise ValueError(
-            f"expected a pickle protocol from 2 to {pickle.HIGHEST_PROTOCOL}, found {pickle_protocol!r}"
-        )
+    check_protocol(pickle_protocol)
     if example_inputs is None:
         return b"", None
     try:
@@ -63,6 +60,18 @@ def export_example_inputs(
     except Exception:  # the same; what is missing is rebuilt from the program when it is loaded
         return sample, None
     return sample, flat if opens_safely(flat) else None
+
+
+def check_protocol(pickle_protocol: object) -> None:
+    """Refuse what torch.save could not write with.
+
+    Raises:
+        ValueError: There is no such pickle protocol.
+    """
+    if pickle_protocol not in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        raise ValueError(
+            f"expected a pickle protocol from 2 to {pickle.HIGHEST_PROTOCOL}, found {pickle_protocol!r:.80}"
+        )
 
 
 def pickled(value: object, pickle_protocol: int) -> bytes:

@@ -11,6 +11,7 @@ from torch._export.serde.serialize import EnumEncoder, _dataclass_to_dict
 from torch.fx import Graph, Node
 from torch.utils import _pytree as pytree
 
+from ..arguments import check_list, described
 from ..errors import SerializeError
 from ..generated import json_codec, types
 from ..trees import decode
@@ -34,6 +35,7 @@ def export_extern_kernels(kernels: Iterable[Any]) -> types.ExternKernelNodes:
         What PyTorch writes of the same kernels, as data; `to_json` and `to_thrift` write it.
 
     Raises:
+        TypeError: `kernels` lists something else.
         SerializeError: A kernel calls what has no schema, or with what the format cannot hold; the path is
             the kernel's name.
 
@@ -44,7 +46,8 @@ def export_extern_kernels(kernels: Iterable[Any]) -> types.ExternKernelNodes:
         >>> export_extern_kernels([ExternKernelNode(name="buf0", node=call)]).nodes[0].node.target
         'aten::relu'
     """
-    return types.ExternKernelNodes(nodes=[_export_kernel(kernel) for kernel in kernels])
+    listed = check_list(kernels, "kernels", "fallback kernels")
+    return types.ExternKernelNodes(nodes=[_export_kernel(kernel) for kernel in listed])
 
 
 def _export_kernel(kernel: Any) -> types.ExternKernelNode:
@@ -55,6 +58,8 @@ def _export_kernel(kernel: Any) -> types.ExternKernelNode:
         text = json.dumps(plain, cls=EnumEncoder)
         node, _ = decode(json_codec, types.Node, text.encode(), kernel.name)
         return types.ExternKernelNode(name=kernel.name, node=node)
+    if not hasattr(kernel, "op_overload"):
+        raise TypeError(f"expected kernels as a list of fallback kernels, found {described(kernel)} in it")
     name, target = kernel.get_name(), kernel.op_overload
     try:
         if not isinstance(target, torch._ops.OpOverload):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..archive.extents import check_payload
 from ..archive.index import Form, documents
 from ..archive.payloads import config_of, each_payload
 from ..archive.reader import ArchiveReader, Source
+from ..arguments import mistaken
 from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import Struct, Union, types
@@ -55,6 +57,8 @@ def validate(artifact: types.ExportedProgram | Source, *, limits: Limits = DEFAU
     """
     if isinstance(artifact, types.ExportedProgram):
         return _validate_program(artifact, permit(limits=limits))
+    if not isinstance(artifact, str | os.PathLike) and not hasattr(artifact, "read"):
+        raise mistaken("a tree, a path or a binary file object", artifact)
     permissions, findings = permit(limits=limits), Findings()
     try:
         reader = ArchiveReader(artifact, limits=limits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 
 #: Longest name, in characters. The longest that PyTorch made in a survey of models had about 200.
 MAX_NAME = 512
@@ -52,6 +53,24 @@ def check_value_name(name: str) -> str | None:
     if name in RESERVED:
         return "a name with a meaning of its own in the source that torch.fx generates"
     return check_identifier(name)
+
+
+def check_forward_name(name: str) -> str | None:
+    """Checks the name of an argument of the program's `forward`, which may have letters beyond ASCII.
+
+    PyTorch makes it a parameter of the function that it generates. Python reads such letters in one normal
+    form; a name in another one would be another name there.
+
+    Example:
+        >>> check_forward_name("größe")
+        >>> check_forward_name("\N{LATIN SMALL LIGATURE FI}")
+        'not in the normal form that Python reads names in'
+    """
+    if name.isascii() or not name.isidentifier() or len(name) > MAX_NAME:
+        return check_value_name(name)
+    if unicodedata.normalize("NFKC", name) != name:
+        return "not in the normal form that Python reads names in"
+    return None
 
 
 def check_device(kind: str, index: int | None) -> str | None:

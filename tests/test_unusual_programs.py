@@ -78,3 +78,21 @@ def test_saving_warns_of_weights_that_are_no_longer_those_of_the_graph(change: A
     pytorch_load(file.getvalue())
     with pytest.raises(pt2wire.DeserializeError, match=message):
         pt2wire.load(file)
+
+
+def test_arguments_of_the_program_may_have_names_beyond_ascii() -> None:
+    class Scaled(nn.Module):
+        def forward(self, é: torch.Tensor, *, größe: torch.Tensor) -> torch.Tensor:
+            return é * größe
+
+    ep = export(Scaled(), (torch.ones(3),), {"größe": torch.ones(3)})
+    for file in files_of(ep):
+        module = pt2wire.load(file).module()
+        assert module(torch.full((3,), 2.0), größe=torch.full((3,), 3.0)).tolist() == [6, 6, 6]
+        assert pt2wire.validate(file) == []
+    tree = pt2wire.to_tree(ep)
+    signature = tree.graph_module.module_call_graph[0].signature
+    assert signature is not None and signature.forward_arg_names is not None
+    signature.forward_arg_names[0] = "é=print()"
+    with pytest.raises(pt2wire.UnsafeArtifactError, match="not an identifier"):
+        pt2wire.from_tree(tree, {}, {})

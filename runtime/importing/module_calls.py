@@ -9,7 +9,7 @@ from torch.utils._pytree import TreeSpec
 
 from ..errors import DeserializeError
 from ..generated import types
-from ..names import check_fqn
+from ..names import check_forward_name, check_fqn
 from .faults import each, within
 from .signature import import_argument_spec
 from .treespecs import import_treespec
@@ -51,7 +51,7 @@ def _import_signature(
     names = signature.forward_arg_names
     for name in names or ():
         with within("forward_arg_names"):
-            check_name(name)
+            check_name(name, check_forward_name)
     with within("in_spec" if signature.exact_in_spec is None else "exact_in_spec"):
         in_spec = treespec(signature.in_spec, signature.exact_in_spec)
     with within("out_spec" if signature.exact_out_spec is None else "exact_out_spec"):

@@ -11,7 +11,7 @@ from ..errors import DeserializeError
 from ..exact_treespecs import parse_exact_treespec, treespecs_agree
 from ..generated import types
 from ..limits import Limits
-from ..names import check_fqn, check_key, check_text, check_value_name
+from ..names import check_forward_name, check_fqn, check_key, check_text, check_value_name
 from ..treespecs import TreeSpecNode, enum_member, key_texts, parse_treespec
 from .arguments import argument_names
 from .rules import Findings
@@ -284,7 +284,7 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
                 message = f"expected distinct names of arguments, found {name[:80]!r} again"
                 findings.add("module-calls", where, message)
             names.add(name)
-            if (problem := check_value_name(name)) is not None:
+            if (problem := check_forward_name(name)) is not None:
                 findings.add("name", where, f"expected an identifier, found {name[:80]!r}: {problem}")
 
 

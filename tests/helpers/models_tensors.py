@@ -108,7 +108,9 @@ for _name, _names in _DTYPES.items():
     )(_views)
 
 
-@TENSORS_BEYOND.case(lambda: call(torch.ones(2, 4, dtype=torch.uint8)), unsaved="Failed serializing node")
+@TENSORS_BEYOND.case(
+    lambda: call(torch.ones(2, 4, dtype=torch.uint8)), unsaved="Failed serializing node|torch.uint4"
+)
 def dtypes_of_a_few_bits_as_arguments(self: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
     bits = torch.empty_like(x, dtype=torch.bits8).view(torch.uint8) * 0
     return x.view(torch.float4_e2m1fn_x2), x.view(torch.uint4).view(torch.uint8) + bits, x.view(torch.int3)

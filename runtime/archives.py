@@ -33,7 +33,7 @@ class Archive:
     """The content of a `.pt2` archive.
 
     Everything may be changed, and `write` writes what is there then. Weights are views of the file's bytes:
-    nothing is loaded before it is looked at.
+    nothing is loaded before it is looked at. Pickles and deep copies take all bytes along.
 
     Attributes:
         programs: Name -> tree.

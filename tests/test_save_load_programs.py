@@ -697,3 +697,39 @@ def test_a_program_without_example_inputs_is_saved_as_pytorch_saves_it() -> None
         torch_saved(ep), "data/sample_inputs/model.pt"
     )
     assert pt2wire.load(io.BytesIO(data)).module()(torch.ones(2)).tolist() == [1.0, 1.0]
+
+
+# Archives that are copied and pickled.
+
+
+class _Tied(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = torch.nn.Linear(200, 200), torch.nn.Linear(200, 200)
+        self.two.weight = self.one.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.two(self.one(x))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("carry", [copy.deepcopy, lambda archive: pickle.loads(pickle.dumps(archive, 5))])
+def test_archives_are_copied_and_pickled_whole(carry: Any, tmp_path: Path) -> None:
+    path, ep = tmp_path / "m.pt2", torch.export.export(_Tied(), (torch.ones(1, 200),))
+    pt2wire.save(ep, path, extra_files={"note.txt": "checked"})
+    archive = pt2wire.read(path)
+    assert len(pickle.dumps(archive)) < path.stat().st_size * 1.2  # weights once
+    again = carry(archive)
+    assert again.records == archive.records
+    assert again.record("models/model.json") == archive.record("models/model.json")
+    weights, old = again.weights["model"], archive.weights["model"]
+    assert weights["one.weight"].data is weights["two.weight"].data
+    files = io.BytesIO(), io.BytesIO()
+    pt2wire.write(archive, files[0])
+    pt2wire.write(again, files[1])
+    assert files[0].getvalue() == files[1].getvalue()
+    before = bytes(old["one.weight"].data)
+    weights["one.weight"].data[:4] = b"\xff" * 4  # memory of its own
+    assert bytes(old["one.weight"].data) == before
+    shallow = copy.copy(old["one.weight"])
+    assert shallow.data is old["one.weight"].data
+    assert copy.copy(archive).weights is archive.weights

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..arguments import described
 from ..errors import DeserializeError
@@ -11,6 +11,7 @@ from ..generated.types import PayloadConfig, PayloadMeta
 from ..limits import MIB
 from .extents import check_one_dtype
 from .reader import ArchiveReader
+from .views import carried
 
 
 @dataclass(slots=True, eq=False)
@@ -26,6 +27,12 @@ class Payload:
     meta: PayloadMeta
     data: memoryview
     inner: dict[str, Payload] = field(default_factory=dict)
+
+    def __copy__(self) -> Payload:
+        return replace(self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Payload, (self.meta, carried(self.data), self.inner)
 
 
 def read_payloads(

@@ -16,6 +16,7 @@ from ..limits import DEFAULT_LIMITS, MIB, Limits, raising
 from .checksums import crc32
 from .directory import STORED, ZIP_START, Entry, not_a_zip, read_directory
 from .records import ARCHIVE_FORMAT, ARCHIVE_VERSION, BYTEORDER, FIXED_CONTENT, MODELS
+from .views import carried
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
@@ -48,6 +49,7 @@ class ArchiveReader:
         entries = read_directory(self._data, self.name, limits)
         self.entries: dict[str, Entry] = {entry.name: entry for entry in entries}
         self._verified: set[str] = set()
+        self._views: dict[str, memoryview] = {}
         self._check_inflation()
         self._check_format()
 
@@ -67,7 +69,7 @@ class ArchiveReader:
         entry = self.entries.get(record)
         if entry is None:
             raise DeserializeError("expected this record, but the archive has none", path=self.path(record))
-        packed = self._data[entry.offset : entry.offset + entry.packed_size]
+        packed = self._packed(entry)
         if entry.method == STORED:
             # PyTorch can be told not to compute CRCs; it then writes 0.
             if verify and entry.crc32 and record not in self._verified:
@@ -76,6 +78,19 @@ class ArchiveReader:
         content = memoryview(self._inflate(entry, packed))
         self._check_crc(entry, content)
         return content
+
+    def __getstate__(self) -> dict[str, object]:
+        # Records, not the file: the views that weights have of them are not to be there twice.
+        packed = {entry.name: carried(self._packed(entry)) for entry in self.entries.values()}
+        return {**self.__dict__, "_views": packed, "_data": carried(memoryview(b""))}
+
+    def _packed(self, entry: Entry) -> memoryview:
+        """A record as it lies in the file; the same view each time."""
+        view = self._views.get(entry.name)
+        if view is None:
+            view = self._data[entry.offset : entry.offset + entry.packed_size]
+            self._views[entry.name] = view
+        return view
 
     def verify(self) -> None:
         """Compare every record with its CRC, but for those that have been read and so compared before.

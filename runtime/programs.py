@@ -24,7 +24,7 @@ from .archives import (
 )
 from .arguments import check_versions, mistaken
 from .digests import check_digest
-from .errors import DeserializeError, Pt2WireError, SerializeError
+from .errors import Pt2WireError, SerializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
 from .exporting.payloads import PayloadRecords, export_constants, export_weights, with_objects
@@ -33,10 +33,10 @@ from .importing import import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
-from .importing.treespecs import import_treespec
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import ALLOW_PICKLE, MissingWeights, Permissions, permit
 from .trees import check_opset, dropped_message, joined
+from .validation.containers import validate_containers
 from .validation.loading import check_loadable, loading_findings
 from .validation.payloads import unused_objects, validate_payloads
 from .warning import warn_user, warnings_about
@@ -335,16 +335,7 @@ def _refusals(
     yield from (finding.error() for finding in loading_findings(tree))
     permissions = permit(allow_pickle=True, missing_weights="meta")
     yield from (finding.error() for finding in validate_payloads(tree, weights, constants, permissions))
-    module = tree.graph_module
-    signatures = [entry.signature for entry in module.module_call_graph if entry.signature is not None]
-    # Each once; the order of a set would change from run to run.
-    specs = dict.fromkeys(spec for each in signatures for spec in (each.in_spec, each.out_spec))
-    exact = [spec for each in signatures for spec in (each.exact_in_spec, each.exact_out_spec) if spec]
-    for text, spec in (*((text, None) for text in specs if text), *(("", spec) for spec in exact)):
-        try:
-            import_treespec(text, module.treespec_namedtuple_fields, exact=spec)
-        except DeserializeError as error:
-            yield error
+    yield from (finding.error() for finding in validate_containers(tree))
 
 
 def _import(

@@ -333,3 +333,7 @@ _CONTEXTS: dict[str, Callable[[Any, int, str], Any]] = {
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:80]}..."
+
+
+#: The containers that need no registration.
+CONTAINERS = frozenset(_CONTEXTS)

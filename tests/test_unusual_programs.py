@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 from torch.export import ExportedProgram, export
+from torch.utils import _pytree as pytree
 
 from .helpers.oracles import pytorch_load
 
@@ -96,3 +97,33 @@ def test_arguments_of_the_program_may_have_names_beyond_ascii() -> None:
     signature.forward_arg_names[0] = "é=print()"
     with pytest.raises(pt2wire.UnsafeArtifactError, match="not an identifier"):
         pt2wire.from_tree(tree, {}, {})
+
+
+def test_validating_names_classes_that_are_not_registered_here_as_loading_does() -> None:
+    class Pair:
+        def __init__(self, left: torch.Tensor, right: torch.Tensor) -> None:
+            self.left, self.right = left, right
+
+    class Paired(nn.Module):
+        def forward(self, x: torch.Tensor) -> Pair:
+            return Pair(x + 1, x + 2)
+
+    pytree.register_pytree_node(
+        Pair,
+        lambda pair: ((pair.left, pair.right), None),
+        lambda items, _: Pair(*items),
+        serialized_type_name="unusual.Pair",
+    )
+    try:
+        file, _ = files_of(export(Paired(), (torch.ones(3),)))
+        assert pt2wire.validate(file) == []
+    finally:
+        pytree._deregister_pytree_node(Pair)
+    [finding] = pt2wire.validate(file)
+    assert (finding.rule, finding.path.partition(":")[2]) == (
+        "unknown-class",
+        "models/model.json:graph_module.module_call_graph[0].signature.out_spec",
+    )
+    with pytest.raises(pt2wire.DeserializeError) as caught:
+        pt2wire.load(file, form="json")
+    assert str(caught.value) == str(finding.error())

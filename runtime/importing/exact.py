@@ -9,12 +9,12 @@ from typing import Any
 
 from torch.fx import Node
 
+from ..containers import find_enum_member
 from ..errors import DeserializeError
 from ..generated import types
 from ..names import check_text
 from ..treespecs import enum_member
 from .arguments import import_argument
-from .enums import import_enum_member
 from .faults import each, located
 from .values import (
     Values,
@@ -138,7 +138,7 @@ def _enum_member(value: types.EnumMember, known: _Known) -> enum.Enum:
         raise DeserializeError(
             f"expected a member of an enum, MODULE:NAME, found {value.fqn[:60]!r} and {value.name[:60]!r}"
         )
-    return import_enum_member(member, known)
+    return find_enum_member(member, known)
 
 
 _CONSTANTS: dict[str, Callable[[Any], Any]] = {

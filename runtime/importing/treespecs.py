@@ -12,13 +12,11 @@ import torch
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
-from ..classes import find_class
-from ..errors import DeserializeError
-from ..exact_treespecs import TorchConstant, is_class_path, parse_exact_treespec
+from ..containers import find_container, find_enum_member, find_named_tuple
+from ..exact_treespecs import TorchConstant, parse_exact_treespec
 from ..generated import types
 from ..permissions import NO_PERMISSIONS, Permissions
 from ..treespecs import FACTORIES, EnumMember, Factory, TreeSpecNode, context_value, parse_treespec
-from .enums import import_enum_member
 from .exact import import_note
 
 _LEAF = pytree.tree_structure(0)
@@ -64,8 +62,9 @@ class _Reader:
             kind, convert = container
             return pytree.TreeSpec(kind, convert(self, node.context), children)
         if node.type == "collections.namedtuple":
-            return pytree.TreeSpec(namedtuple, self._named_tuple(node), children)
-        kind = self._class(node.type)
+            kind = find_named_tuple(node, self._namedtuples.get(node.context), self._known)
+            return pytree.TreeSpec(namedtuple, kind, children)
+        kind = find_container(node.type, self._known)
         return pytree.TreeSpec(kind, self._context(node, kind), children)
 
     def as_it_is(self, context: Any) -> Any:
@@ -77,24 +76,6 @@ class _Reader:
     def default_dict(self, context: tuple[Factory | None, tuple[Any, ...]]) -> list[Any]:
         factory, keys = context
         return [None if factory is None else _FACTORIES[factory.module, factory.name], self.keys(keys)]
-
-    def _class(self, name: str) -> Any:
-        if not is_class_path(name):
-            return _registered(name)
-        # A class that pytree has no name for; none is imported for it.
-        module, _, qualified_name = name.partition(":")
-        kind = find_class(module, qualified_name, self._known)
-        if kind is None or not (kind in pytree.SUPPORTED_NODES or pytree.is_namedtuple_class(kind)):
-            raise DeserializeError(
-                f"expected a named tuple, or a class that is registered with pytree, found {name!r}"[:300],
-                hint=f"Import {module[:100]} before loading, or pass the class with types=[...]",
-            )
-        return kind
-
-    def _named_tuple(self, node: TreeSpecNode) -> Any:
-        kind = self._class(node.context)
-        _check_fields(node, kind, self._namedtuples.get(node.context))
-        return kind
 
     def _context(self, node: TreeSpecNode, kind: Any) -> Any:
         if node.exact:
@@ -114,7 +95,7 @@ _PLAIN: dict[type, Callable[[Any, Any], Any]] = {
     list: lambda reader, value: [reader._plain(item) for item in value],
     tuple: lambda reader, value: tuple(reader._plain(item) for item in value),
     dict: lambda reader, value: {reader._plain(key): reader._plain(item) for key, item in value.items()},
-    EnumMember: lambda reader, value: import_enum_member(value, reader._known),
+    EnumMember: lambda reader, value: find_enum_member(value, reader._known),
     TorchConstant: lambda reader, value: import_note(value.value),
 }
 
@@ -136,43 +117,3 @@ _CONTAINERS: dict[str, tuple[Any, Callable[[_Reader, Any], Any]]] = {
     "torch.fx.immutable_collections.immutable_list": (immutable_list, _Reader.as_it_is),
     "torch.fx.immutable_collections.immutable_dict": (immutable_dict, _Reader.keys),
 }
-
-
-def _registered(name: str) -> Any:
-    kind = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name)
-    if kind is None or name == pytree.NO_SERIALIZED_TYPE_NAME_FOUND:
-        module, _, qualified_name = name.rpartition(".")
-        known = find_class(module, qualified_name)
-        is_module = known is not None and issubclass(known, torch.nn.Module)
-        raise DeserializeError(
-            f"expected a class that is registered with pytree, found {name!r}",
-            hint=_MODULE.format(qualified_name) if is_module else _REGISTER,
-        )
-    return kind
-
-
-_REGISTER = (
-    "Import the library that defines it before loading, or register it under this name with "
-    "torch.utils._pytree.register_pytree_node(..., serialized_type_name=...)"
-)
-_MODULE = (
-    "Modules among the inputs come from the example inputs, which are pickled. Pass types=[{}] with the "
-    "classes of its parts, or allow_pickle=True if you trust the author of the file"
-)
-
-
-def _check_fields(node: TreeSpecNode, kind: Any, saved: types.NamedTupleDef | None) -> None:
-    name: str = node.context
-    fields = getattr(kind, "_fields", None)
-    if not pytree.is_namedtuple_class(kind) or fields is None:
-        raise DeserializeError(
-            f"expected a named tuple, found {name!r}, which is registered for {kind.__name__}"
-        )
-    if len(fields) != len(node.children):
-        raise DeserializeError(f"expected {len(fields)} fields of {name!r}, found {len(node.children)}")
-    if saved is not None and list(saved.field_names) != list(fields):
-        raise DeserializeError(
-            f"expected the fields of {name!r} as registered here, {', '.join(fields)}, found "
-            f"{', '.join(saved.field_names)}"[:300],
-            hint="Register the class as it was when the program was saved",
-        )

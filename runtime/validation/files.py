@@ -30,8 +30,9 @@ from .trees import validate_tree
 def validate(artifact: types.ExportedProgram | Source, *, limits: Limits = DEFAULT_LIMITS) -> list[Finding]:
     """Checks a program or an archive, and runs nothing of it.
 
-    The structure is checked everywhere. That operators exist and are called as they want to be is checked
-    where torch is installed; elsewhere a warning says that it was not.
+    The structure is checked everywhere. That operators exist and are called as they want to be, and that
+    classes of inputs and outputs are registered, is checked where torch is installed; elsewhere a warning
+    says that it was not.
 
     Args:
         artifact: A tree, or a `.pt2` archive: its path, or a binary file object. Of an archive, every record
@@ -131,14 +132,15 @@ def _check_stored(stored: list[StoredProgram], findings: Findings, permissions: 
 def _validate_program(tree: types.ExportedProgram, permissions: Permissions) -> list[Finding]:
     found = validate_tree(tree, permissions)
     try:
+        from .containers import validate_containers
         from .operators import validate_operators
     except ImportError as error:
         if error.name != "torch":
             raise
-        warn_user("torch is not installed, so operators were not checked")
+        warn_user("torch is not installed, so operators and classes of inputs were not checked")
         return found
     # What is not sound cannot be compared with schemas.
-    return found or validate_operators(tree)
+    return found or [*validate_operators(tree), *validate_containers(tree, permissions)]
 
 
 def _configs(program: StoredProgram) -> tuple[types.PayloadConfig, types.PayloadConfig]:

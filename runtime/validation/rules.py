@@ -16,7 +16,8 @@ class Rule:
 
     Attributes:
         id: Short stable name, shown with each finding.
-        checked: Which part of validation looks at it: `tree`, `payloads`, `operators` or `file`.
+        checked: Which part of validation looks at it: `tree`, `payloads`, `operators`, `classes` or
+            `file`.
         purpose: What holds, and where it is not plain, why.
         unsafe: Whether an artifact that breaks it could run code or reach outside of itself.
     """
@@ -122,6 +123,7 @@ _RULES = (
     Rule("payload-size", "file", "A payload has the bytes that its sizes, strides and offset reach to."),
     Rule("payload-record", "payloads", "A payload's record is a plain file name; one record has one dtype."),
     Rule("unknown-operator", "operators", "An operator is registered in this process."),
+    Rule("unknown-class", "classes", "A class in a treespec is registered with pytree in this process."),
     Rule("operator-arguments", "operators", "The arguments of an operator fit its schema."),
     Rule("operator-returns", "operators", "The outputs of an operator fit its schema."),
     Rule("file", "file", "The file is an archive that can be read, and each record decodes."),

@@ -1,0 +1,103 @@
+"""Classes that treespecs name: found among those that are registered with pytree or imported already."""
+
+from __future__ import annotations
+
+import enum
+
+import torch
+from torch.utils import _pytree as pytree
+
+from .classes import find_class
+from .errors import DeserializeError
+from .exact_treespecs import is_class_path
+from .generated import types
+from .treespecs import EnumMember, TreeSpecNode
+
+
+def find_container(name: str, known: tuple[type, ...] = ()) -> type:
+    """The class of a container that pytree knows by its registration only.
+
+    Args:
+        name: The name under which it is registered, or its path in an exact spec.
+        known: Classes that the caller has handed in.
+
+    Raises:
+        DeserializeError: There is none.
+    """
+    if not is_class_path(name):
+        return _registered(name)
+    # A class that pytree has no name for; none is imported for it.
+    module, _, qualified_name = name.partition(":")
+    kind = find_class(module, qualified_name, known)
+    if kind is None or not (kind in pytree.SUPPORTED_NODES or pytree.is_namedtuple_class(kind)):
+        raise DeserializeError(
+            f"expected a named tuple, or a class that is registered with pytree, found {name!r}"[:300],
+            hint=f"Import {module[:100]} before loading, or pass the class with types=[...]",
+        )
+    return kind
+
+
+def find_named_tuple(
+    node: TreeSpecNode, saved: types.NamedTupleDef | None, known: tuple[type, ...] = ()
+) -> type:
+    """The class of a named tuple.
+
+    Args:
+        node: The named tuple in a spec.
+        saved: The field names that it was saved with, if they are known.
+        known: Classes that the caller has handed in.
+
+    Raises:
+        DeserializeError: There is none, or it has other fields.
+    """
+    name: str = node.context
+    kind = find_container(name, known)
+    fields = getattr(kind, "_fields", None)
+    if not pytree.is_namedtuple_class(kind) or fields is None:
+        raise DeserializeError(
+            f"expected a named tuple, found {name!r}, which is registered for {kind.__name__}"
+        )
+    if len(fields) != len(node.children):
+        raise DeserializeError(f"expected {len(fields)} fields of {name!r}, found {len(node.children)}")
+    if saved is not None and list(saved.field_names) != list(fields):
+        raise DeserializeError(
+            f"expected the fields of {name!r} as registered here, {', '.join(fields)}, found "
+            f"{', '.join(saved.field_names)}"[:300],
+            hint="Register the class as it was when the program was saved",
+        )
+    return kind
+
+
+def find_enum_member(member: EnumMember, known: tuple[type, ...] = ()) -> enum.Enum:
+    """A member of an enum that is known or imported already; a file never makes Python import one."""
+    found = find_class(member.module, member.qualified_name, known)
+    if not isinstance(found, enum.EnumMeta) or member.name not in found.__members__:
+        raise DeserializeError(
+            f"expected a member of an enum that is imported, found "
+            f"{member.module}.{member.qualified_name}.{member.name}"[:300],
+            hint=f"Import {member.module[:100]} before loading, or pass the class with types=[...]",
+        )
+    return found.__members__[member.name]
+
+
+def _registered(name: str) -> type:
+    kind: type | None = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE.get(name)
+    if kind is None or name == pytree.NO_SERIALIZED_TYPE_NAME_FOUND:
+        module, _, qualified_name = name.rpartition(".")
+        known = find_class(module, qualified_name)
+        is_module = known is not None and issubclass(known, torch.nn.Module)
+        raise DeserializeError(
+            f"expected a class that is registered with pytree, found {name!r}",
+            hint=_MODULE.format(qualified_name) if is_module else _REGISTER,
+        )
+    return kind
+
+
+_REGISTER = (
+    "Import the library that defines it before loading, or register it under this name with "
+    "torch.utils._pytree.register_pytree_node(..., serialized_type_name=...)"
+)
+_MODULE = (
+    "Modules among the inputs come from the example inputs, which are pickled. Pass types=[{}] with the "
+    "classes of its parts, or allow_pickle=True if you trust the author of the file"
+)

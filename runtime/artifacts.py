@@ -22,7 +22,7 @@ from .importing.example_inputs import import_example_inputs
 from .importing.pickles import open_pickle
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import Permissions, permit
-from .trees import check_opset, from_json, to_json
+from .trees import beyond_error, check_opset, from_json, to_json
 from .validation.loading import check_loadable
 
 
@@ -96,14 +96,17 @@ def serialize(
     check_versions(opset_version, "opset_version")
     check_protocol(pickle_protocol)
     objects: dict[str, Any] = {}
-    tree = to_json(export_program(ep, opset_version=opset_version, objects=objects))
+    tree = export_program(ep, opset_version=opset_version, objects=objects)
+    if tree.beyond:
+        raise beyond_error(tree.beyond, "", "Use pt2wire.save, whose files can hold it")
+    text = to_json(tree)
     constants = with_objects(ep.constants, objects)
     pickles = (
         pickled(dict(ep.state_dict), pickle_protocol),
         pickled(_noting_shared(constants, shared_with_weights(constants, ep.state_dict)), pickle_protocol),
         b"" if ep.example_inputs is None else pickled(ep.example_inputs, pickle_protocol),
     )
-    artifact = SerializedArtifact(tree, *pickles)
+    artifact = SerializedArtifact(text, *pickles)
     artifact._made_here = pickles
     return artifact
 

@@ -20,7 +20,7 @@ from .canonical_values import (
 from .collector import collector_off
 from .errors import DeserializeError
 from .generated import Struct, Union, types
-from .guards import check_guard
+from .guards import normal_guard
 
 # What is bound by name comes sorted by name; what is bound by position stays in order, behind it. The ranks
 # are PyTorch's, but for constant inputs: it moves them behind the other inputs, which changes what a call
@@ -246,9 +246,9 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
 
 
 def _spelled(guard: str) -> str:
-    """A guard in the one spelling that loading gives it too; as it is where loading would refuse it."""
+    """A guard in the one spelling that stands for all; as it is where loading would refuse it."""
     try:
-        return check_guard(guard)
+        return normal_guard(guard)
     except DeserializeError:
         return guard
 

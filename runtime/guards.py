@@ -10,6 +10,7 @@ import ast
 import re
 import warnings
 from functools import lru_cache
+from itertools import accumulate
 
 from .errors import DeserializeError, UnsafeArtifactError
 from .limits import DEFAULT_LIMITS, Limits, raising
@@ -57,14 +58,15 @@ _KEY = re.compile(r"[^'\"]{0,512}", re.DOTALL)
 
 @lru_cache(maxsize=4_096)
 def check_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
-    """Check the text of one guard, and return it as written back from its syntax tree.
+    """Check the text of one guard, and return it, or what has the same meaning in Python's normal spelling.
 
     Args:
         text: A Python expression over the inputs, `L['x'].size()[0] % 3 == 0` for example.
         limits: Bounds on its length, nesting and exponents.
 
     Returns:
-        The same expression in Python's normal spelling.
+        The text itself where nothing but parentheses tells it from the normal spelling, so that the guards
+        of an exporter come back as they were; else that spelling.
 
     Raises:
         UnsafeArtifactError: The expression does anything but compute with the sizes, strides, offsets and
@@ -76,8 +78,23 @@ def check_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
         Traceback (most recent call last):
         ...
         pt2wire.errors.UnsafeArtifactError: column 1: expected a call of a known function, found 'open'. ...
-        >>> check_guard("L['x'].size()[0]%3==0")
-        "L['x'].size()[0] % 3 == 0"
+        >>> check_guard("(L['x'].size()[0]) % 3 == 0"), check_guard("L['x'].size()[0]%3==0")
+        ("(L['x'].size()[0]) % 3 == 0", "L['x'].size()[0] % 3 == 0")
+    """
+    normal = normal_guard(text, limits)
+    return text if _differs_in_parentheses(text, normal, limits) else normal
+
+
+@lru_cache(maxsize=4_096)
+def normal_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
+    """A guard as written back from its checked syntax tree: one text for all spellings of an expression.
+
+    Args:
+        text: As for `check_guard`.
+        limits: As for `check_guard`.
+
+    Raises:
+        DeserializeError: As for `check_guard`.
     """
     if len(text) > limits.guard_length:
         raise DeserializeError(
@@ -94,6 +111,24 @@ def check_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
         raise _too_deep(limits) from error
     except (SyntaxError, ValueError) as error:
         raise DeserializeError(f"expected a Python expression as guard, found {text[:60]!r}") from error
+
+
+#: Parentheses about a part of an input: torch looks for the inputs by their text.
+_AROUND_SOURCES = (")[", ").", ")(", "[(")
+
+
+def _differs_in_parentheses(text: str, normal: str, limits: Limits) -> bool:
+    """Whether a text is the normal spelling with other parentheses, though not within the name of an input.
+
+    That leaves no room for what only a parser passes over: comments, line breaks, other spellings of names.
+    """
+    without = str.maketrans("", "", "()")
+    if text.translate(without) != normal.translate(without):
+        return False
+    depth = max(accumulate((mark == "(") - (mark == ")") for mark in text))
+    return depth <= limits.guard_depth and all(
+        text.count(mark) == normal.count(mark) for mark in _AROUND_SOURCES
+    )
 
 
 def _refuse(node: ast.expr, expected: str, found: str) -> UnsafeArtifactError:

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pt2wire.errors import DeserializeError, UnsafeArtifactError
-from pt2wire.guards import check_guard
+from pt2wire.guards import check_guard, normal_guard
 
 _HINT = ". Guards may only compute with the sizes, strides and numbers of the inputs."
 
@@ -44,6 +44,28 @@ def test_what_exporters_write_passes_and_means_the_same(text: str) -> None:
     checked = check_guard(text)
     assert ast.dump(ast.parse(checked)) == ast.dump(ast.parse(text))
     assert check_guard(checked) == checked
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("((-1) + L['x'].size()[0]) == L['n']", None),
+        ("(L['x'].size()[0]) // (2 + (L['n'])) != (0)", None),
+        ("L['x(']['#'] == 1", None),
+        ("(L)['x'] == 1", "L['x'] == 1"),
+        ("(L['x'])['y'] == 1", "L['x']['y'] == 1"),
+        ("(L['x'].size)()[(0)] == 1", "L['x'].size()[0] == 1"),
+        ("L[('x')] == 1", "L['x'] == 1"),
+        ("L['x']  == 1 # (", "L['x'] == 1"),
+        ("(L['x']\n== 1)", "L['x'] == 1"),
+        (f"{'(' * 150}L['x']{')' * 150} == 1", "L['x'] == 1"),
+    ],
+)
+def test_a_text_stays_as_it_is_but_for_what_only_a_parser_passes_over(
+    text: str, expected: str | None
+) -> None:
+    assert check_guard(text) == (expected or text)
+    assert normal_guard(text) == ast.unparse(ast.parse(text))
 
 
 def test_the_guards_of_an_export_pass() -> None:

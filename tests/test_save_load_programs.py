@@ -16,7 +16,7 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
-from pt2wire import DeserializeError, SerializedArtifact, UnsafeArtifactError
+from pt2wire import DeserializeError, SerializedArtifact, SerializeError, UnsafeArtifactError
 from torch._export.serde import serialize as torch_serialize
 from torch.export import Dim, ExportedProgram
 
@@ -697,6 +697,39 @@ def test_a_program_without_example_inputs_is_saved_as_pytorch_saves_it() -> None
         torch_saved(ep), "data/sample_inputs/model.pt"
     )
     assert pt2wire.load(io.BytesIO(data)).module()(torch.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_guards_and_ranges_come_back_as_they_were() -> None:
+    def split(self: object, x: torch.Tensor, at: torch.Tensor) -> object:
+        return torch.tensor_split(x, at)
+
+    ep = exported(split, torch.ones(6, 2), torch.tensor([2, 4]))
+    ep._guards_code = ["((-1) + L['x'].size()[0]) == 5"]
+    first, second = io.BytesIO(), io.BytesIO()
+    pt2wire.save(ep, first)
+    again = pt2wire.load(first)
+    pt2wire.save(again, second)
+    assert again._guards_code == ep._guards_code
+    assert again.range_constraints == ep.range_constraints
+    assert len(ep.range_constraints) > 3  # of which the graph uses some
+    assert second.getvalue() == first.getvalue()
+    assert len(again.module()(torch.ones(6, 2), torch.tensor([2, 4]))) == 3
+
+
+def test_what_serialize_cannot_write_is_sent_to_save() -> None:
+    class Sparse(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("w", torch.eye(2).to_sparse())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.sparse.mm(self.w, x)  # type: ignore[no-any-return]
+
+    ep = torch.export.export(Sparse(), (torch.ones(2, 2),))
+    with pytest.raises(
+        SerializeError, match=r"found weights of layout torch\.sparse_coo\. Use pt2wire\.save"
+    ):
+        pt2wire.serialize(ep)
 
 
 # Archives that are copied and pickled.

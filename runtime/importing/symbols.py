@@ -65,6 +65,7 @@ _CONSTANTS: dict[str, Any] = {
 }
 
 _UNBACKED = re.compile(r"(?P<prefix>u|zuf)(?P<index>[0-9]+)", re.ASCII)
+_UNBACKED_INTEGER = re.compile(r"u[0-9]+", re.ASCII)
 
 
 class Symbols:
@@ -302,6 +303,16 @@ def _import_range(bounds: types.RangeConstraint, kind: tuple[Any, Any]) -> Value
 def import_range_constraints(
     ranges: Mapping[str, ValueRanges[Any]], symbols: Symbols
 ) -> dict[sympy.Symbol, ValueRanges[Any]]:
-    """Read the ranges of the symbols and derived sizes that a program uses; of others they say nothing."""
+    """Read the ranges of symbols and derived sizes.
+
+    What the graph does not use has assumptions that are known only if it is an integer that calls find; the
+    ranges of others are left out.
+    """
     known = symbols.by_name
-    return {known[name]: bounds for name, bounds in ranges.items() if name in known}
+    made = {}
+    for name, bounds in ranges.items():
+        if name in known:
+            made[known[name]] = bounds
+        elif _UNBACKED_INTEGER.fullmatch(name):
+            made[sympy.Symbol(name, integer=True)] = bounds
+    return made

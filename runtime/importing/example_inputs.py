@@ -68,7 +68,26 @@ def import_example_inputs(
 
 def modules_among(inputs: object) -> AbstractContextManager[None]:
     """While it is open, modules among example inputs are nodes to pytree, as when PyTorch exports."""
-    return _enable_graph_inputs_of_type_nn_module(inputs if _is_call(inputs) else None)  # type: ignore[arg-type]
+    found: Any = (tuple(_modules(inputs)), {}) if _is_call(inputs) else None
+    return _enable_graph_inputs_of_type_nn_module(found)
+
+
+def _modules(inputs: object) -> list[torch.nn.Module]:
+    """The modules among example inputs. Each container is entered once: a pickle may hold a small graph of
+    lists whose tree has no end worth waiting for.
+    """
+    seen: dict[int, object] = {}  # by identity, and kept, so that no other object gets it
+    pending, found = [inputs], []
+    while pending:
+        value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, torch.nn.Module):
+            found.append(value)
+        elif (node := pytree.SUPPORTED_NODES.get(pytree._get_node_type(value))) is not None:
+            pending += node.flatten_fn(value)[0]
+    return found
 
 
 def _fitting(

@@ -63,7 +63,8 @@ def save(
     Args:
         ep: An exported program, which is stored under the name "model", or programs by name. Programs that
             share weights share them in the file.
-        f: A path, or a binary file object that is written from its position on.
+        f: A path, or a binary file object that is written from its position on, and cut off behind the
+            archive if it was longer.
         extra_files: Further files by name, text or UTF-8 bytes. `load` gives them back.
         opset_version: The version of each operator namespace that the program was written for.
         pickle_protocol: For the record of example inputs that PyTorch reads. The default is the only one of

@@ -97,6 +97,23 @@ def test_a_file_object_is_read_from_its_position_on(tmp_path: Path) -> None:
             assert_computes_the_same(pt2wire.load(file))
 
 
+def test_what_a_longer_file_object_held_behind_the_archive_is_cut_off(tmp_path: Path) -> None:
+    buffer = io.BytesIO(b"z" * 50_000)
+    buffer.seek(10)
+    pt2wire.save(linear_program(), buffer)
+    assert buffer.getvalue() == b"z" * 10 + linear_archive()
+    assert_computes_the_same(pt2wire.load(buffer))
+    path = tmp_path / "m.pt2"
+    path.write_bytes(b"z" * 50_000)
+    with open(path, "r+b") as file:
+        pt2wire.save(linear_program(), file)
+    assert path.read_bytes() == linear_archive()
+    longer = bytearray(50_000)
+    longer[: len(linear_archive())] = linear_archive()
+    with pytest.raises(DeserializeError, match="If it was written over a longer file, save to an empty one"):
+        pt2wire.load(io.BytesIO(longer))
+
+
 def test_a_file_object_that_cannot_be_mapped_is_read(tmp_path: Path) -> None:
     import gzip
 

@@ -106,7 +106,10 @@ def not_a_zip(data: memoryview | bytearray, source: str) -> DeserializeError:
         found, hint = "an empty file", "Was saving interrupted? Save the program again"
     elif bytes(data[:4]) == b"PK\x03\x04":
         found = "a zip file whose end is missing or followed by other bytes"
-        hint = "The file is probably cut short: copy or download it again"
+        hint = (
+            "The file is probably cut short: copy or download it again. "
+            "If it was written over a longer file, save to an empty one"
+        )
     else:
         found, hint = f"a file that begins with {bytes(data[:8])!r}", "Is this the right file?"
     return DeserializeError(f"expected a .pt2 archive (a zip file), found {found}", path=source, hint=hint)

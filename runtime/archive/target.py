@@ -22,7 +22,8 @@ def open_target(target: Target, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
     A path is replaced as a whole: its mode and a symbolic link to it stay, and until the very end everybody
     sees the old content. An exception of any kind leaves the old file and no temporary file. Devices
-    and pipes are written in place, and so are file objects, from their position on.
+    and pipes are written in place, and so are file objects, from their position on; what a file object held
+    behind that is cut off, if it can be.
 
     Args:
         target: A path, or a binary file object.
@@ -171,7 +172,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def _write_through(file: IO[bytes]) -> Iterator[IO[bytes]]:
-    """Write from the file object's position on, and go back to it afterwards as torch.export.save does."""
+    """Write from the file object's position to its end, and go back as torch.export.save does."""
     sequential = _Sequential(file)
     yield cast(IO[bytes], sequential)
     sequential.flush()
@@ -180,9 +181,13 @@ def _write_through(file: IO[bytes]) -> Iterator[IO[bytes]]:
         return
     # Where the archive begins by what the file says now: a file opened to append had another position before.
     start = file.tell() - sequential.tell()
-    if start >= 0:  # /dev/null is always at 0
-        with contextlib.suppress(OSError):  # what compresses on the way cannot go back
-            file.seek(start)
+    if start < 0:  # /dev/null is always at 0
+        return
+    # An archive ends where its file does. What is too simple to be cut keeps its rest.
+    with contextlib.suppress(OSError, AttributeError):
+        file.truncate()
+    with contextlib.suppress(OSError):  # what compresses on the way cannot go back
+        file.seek(start)
 
 
 class _Sequential:

@@ -516,13 +516,24 @@ def test_a_device_without_end_is_refused_by_its_first_bytes() -> None:
         pt2wire.load("/dev/zero")
 
 
-def test_a_file_object_at_its_end_is_said_to_be_there() -> None:
-    file = io.BytesIO(linear_archive())
-    file.seek(0, io.SEEK_END)
-    with pytest.raises(
-        DeserializeError, match=rf"found nothing after {len(linear_archive())}\. .*file\.seek"
-    ):
-        pt2wire.load(file)
+@pytest.mark.parametrize("where", ["left by torch.export.load", "in the middle", "at its end"])
+def test_a_file_object_that_is_not_at_its_beginning_is_said_to_be_there(where: str, tmp_path: Path) -> None:
+    data = linear_torch_archive()
+    path = tmp_path / "model.pt2"
+    path.write_bytes(data)
+    with open(path, "rb") as file, tempfile.SpooledTemporaryFile() as spooled:
+        spooled.write(data)
+        for source in (io.BytesIO(data), file, spooled):  # read, mapped, and read piece by piece
+            if where == "left by torch.export.load":
+                source.seek(0)
+                torch.export.load(source)
+            else:
+                source.seek(len(data) if where == "at its end" else 100)
+            position = source.tell()
+            assert position > 0
+            with pytest.raises(DeserializeError, match=rf"is at byte {position}, .*with file\.seek\(0\)"):
+                pt2wire.load(source)
+            assert source.tell() == position
 
 
 class Endless(io.RawIOBase):

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, TypeAlias
 
-from ..errors import DeserializeError
+from ..errors import DeserializeError, UnsafeArtifactError
 from ..limits import DEFAULT_LIMITS, MIB, Limits, raising
 from .checksums import crc32
 from .directory import STORED, ZIP_START, Entry, not_a_zip, read_directory
@@ -43,10 +43,9 @@ class ArchiveReader:
     def __init__(self, source: Source, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self.name = describe(source)
         self.limits = limits
-        self._data = _private_bytes(source, self.name, limits)
-        if not self._data:
-            _check_position(source, self.name)
-        entries = read_directory(self._data, self.name, limits)
+        with _position_named(source):
+            self._data = _private_bytes(source, self.name, limits)
+            entries = read_directory(self._data, self.name, limits)
         self.entries: dict[str, Entry] = {entry.name: entry for entry in entries}
         self._verified: set[str] = set()
         self._views: dict[str, memoryview] = {}
@@ -242,27 +241,40 @@ def _read_all(file: IO[bytes], name: str, limits: Limits) -> bytearray:
     return content
 
 
-def _check_position(source: Source, name: str) -> None:
-    """Say of a file object at its end that it is there, rather than that the file is empty."""
-    if isinstance(source, str | os.PathLike):
-        return
-    seekable = getattr(source, "seekable", None)
-    if seekable is not None and seekable() and (position := source.tell()) > 0:
-        raise DeserializeError(
-            f"expected a .pt2 archive from the file object's position on, found nothing after {position}",
-            path=name,
-            hint="Go to where the archive begins first: file.seek(0)",
-        )
+@contextlib.contextmanager
+def _position_named(source: Source) -> Iterator[None]:
+    """Say of a file object that is not at its beginning where it is, if nothing can be read from there on."""
+    try:
+        yield
+    except UnsafeArtifactError:
+        raise
+    except DeserializeError as error:
+        position = None if isinstance(source, str | os.PathLike) else _position(source)
+        if position:
+            where = (
+                f"The file object is at byte {position}, perhaps where torch.export.load has left it: "
+                "go to where the archive begins first, with file.seek(0)"
+            )
+            stop = "" if (error.hint or "?").endswith("?") else "."
+            error.hint = f"{error.hint or ''}{stop} {where}".lstrip()
+        raise
+
+
+def _position(file: IO[bytes]) -> int | None:
+    """Where a file object is; a pipe is nowhere."""
+    seekable = getattr(file, "seekable", None)
+    return file.tell() if seekable is not None and seekable() else None
 
 
 @contextlib.contextmanager
 def _position_kept(file: IO[bytes]) -> Iterator[None]:
     """Leave a file object where it was, so that it can be read again; a pipe cannot."""
-    seekable = getattr(file, "seekable", None)
-    position = file.tell() if seekable is not None and seekable() else None
-    yield
-    if position is not None:
-        file.seek(position)
+    position = _position(file)
+    try:
+        yield
+    finally:
+        if position is not None:
+            file.seek(position)
 
 
 def _map(file: IO[bytes]) -> memoryview | None:

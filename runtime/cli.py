@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from . import locating
-from .converting import FileFormat, convert, format_of, read_programs
+from .converting import FileFormat, convert, format_of, only, read_programs
 from .differences import diff
 from .errors import Pt2WireError
 from .findings import Finding
@@ -46,6 +46,7 @@ _terminal = Console(highlight=False)
 
 _FILE_HELP = "A .pt2 archive, or a program as JSON or Thrift."
 _File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE_HELP)]
+_Name = Annotated[str | None, typer.Option("--name", help="Which program of an archive.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to read.")]
 
 
@@ -145,13 +146,17 @@ def inspect_command(
     file: _File,
     as_json: _Json = False,
     weights: Annotated[bool, typer.Option("--weights/--no-weights", help="List the weights.")] = True,
+    name: _Name = None,
 ) -> int:
     """Show what is in a program: signature, symbols, operators, weights."""
-    summaries = summarize_archive(read_programs(file))
+    archive = read_programs(file)
+    summaries = summarize_archive(archive if name is None else only(archive, name, file))
     if as_json:
         _print_json([dataclasses.asdict(summary) for summary in summaries])
         return FINE
-    for summary in summaries:
+    for number, summary in enumerate(summaries):
+        if number > 0:
+            _print("")
         _print_summary(summary, weights)
     return FINE
 
@@ -202,7 +207,7 @@ def convert_command(
     target: Annotated[str, typer.Argument(metavar="OUT", help="The file to write: .pt2, .json or .compact.")],
     from_format: Annotated[FileFormat | None, typer.Option("--from", help="What IN is.")] = None,
     to_format: Annotated[FileFormat | None, typer.Option("--to", help="What OUT is to be.")] = None,
-    name: Annotated[str | None, typer.Option("--name", help="Which program of an archive.")] = None,
+    name: _Name = None,
     drop_unknown: Annotated[
         bool, typer.Option("--drop-unknown", help="Drop fields that only a newer version knows.")
     ] = False,

@@ -116,7 +116,7 @@ def convert(
         )
     archive = read_programs(source, from_format)
     if name is not None or to_format is not FileFormat.PT2:
-        archive = _only(archive, name, source)
+        archive = only(archive, name, source)
     if to_format is FileFormat.PT2:
         for program, tree in archive.programs.items():
             _check_payloads(archive, program, tree, source)
@@ -136,7 +136,17 @@ def convert(
     return _left_out(archive, program)
 
 
-def _only(archive: Archive, name: str | None, source: str) -> Archive:
+def only(archive: Archive, name: str | None, source: str) -> Archive:
+    """Leaves one program in an archive.
+
+    Args:
+        archive: What was read; it is changed.
+        name: Which program; None for the only one.
+        source: What the archive is called in messages.
+
+    Raises:
+        SerializeError: There is no such program, or none is named and there are several.
+    """
     stored = ", ".join(map(repr, archive.programs))
     if name is None and len(archive.programs) > 1:
         raise SerializeError(

@@ -132,7 +132,11 @@ def test_several_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     pt2wire.save({"encoder": ep, "decoder": ep}, tmp_path / "two.pt2")
     assert run(["inspect", str(tmp_path / "two.pt2")]) == 0
     out = capsys.readouterr().out
-    assert "encoder: format" in out and "decoder: format" in out
+    assert out.startswith("encoder: format") and "\n\ndecoder: format" in out
+    assert run(["inspect", str(tmp_path / "two.pt2"), "--name", "decoder"]) == 0
+    assert capsys.readouterr().out == out.partition("\n\n")[2]
+    assert run(["inspect", str(tmp_path / "two.pt2"), "--name", "other"]) == 2
+    assert "two.pt2: expected a program 'other', found 'encoder', 'decoder'" in capsys.readouterr().err
 
 
 def test_file_that_torch_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,8 +25,8 @@ def path_problem(path: str) -> str | None:
     """What is wrong with the path of a module, if unflattening may run it as source; else None.
 
     Example:
-        >>> path_problem('a" + stop() + "')
-        'expected a path that stays a text when source is made of it, found \'a" + stop() + "\''
+        >>> print(path_problem('a" + stop() + "'))
+        expected a path that stays a text when source is made of it, found 'a" + stop() + "'
         >>> path_problem("L['self']._modules[\\"it's\\"].lin")
     """
     if _ENDING.search(path) is None or _HARMLESS.fullmatch(path) is not None:

@@ -101,6 +101,16 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
+def inflates_much(size: int, packed: int, limits: Limits) -> bool:
+    """Whether bytes hold so much more than they take that they may be made to exhaust memory.
+
+    Example:
+        >>> inflates_much(1 << 30, 1 << 20, DEFAULT_LIMITS), inflates_much(1 << 20, 1 << 10, DEFAULT_LIMITS)
+        (True, False)
+    """
+    return size > limits.inflation_floor and size > limits.inflation_ratio * packed
+
+
 def raising(*limits: str) -> str:
     """The hint for whoever runs into a limit, or one of several, with a file of their own.
 

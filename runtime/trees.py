@@ -235,7 +235,7 @@ def decode(
     codec: Codec, cls: type[Document], data: Encoded, path: str, limits: Limits = DEFAULT_LIMITS
 ) -> tuple[Document, list[str]]:
     """Decode an object, and list the fields that were dropped; CodecError becomes DeserializeError."""
-    _check_size(codec, data, path, limits)
+    check_size(codec, data, path, limits)
     dropped: list[str] = []
     try:
         return codec.decode(cls, data, unknown=dropped), dropped
@@ -247,8 +247,12 @@ def decode(
 _OBJECT_MARKS: dict[Codec, tuple[bytes, ...]] = {json_codec: (b"{", b"["), thrift_codec: (b"\0",)}
 
 
-def _check_size(codec: Codec, data: Encoded, path: str, limits: Limits) -> None:
-    """Refuse a document that would take too much memory, before any of it is decoded."""
+def check_size(codec: Codec, data: Encoded, path: str, limits: Limits = DEFAULT_LIMITS) -> None:
+    """Refuse a document that would take too much memory, before any of it is decoded.
+
+    Raises:
+        DeserializeError: It is too large.
+    """
     if len(data) > limits.document_bytes:
         raise DeserializeError(
             f"expected at most {limits.document_bytes} bytes, found {len(data)}",

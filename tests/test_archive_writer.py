@@ -12,14 +12,18 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pt2wire
 import pytest
 import torch
 from pt2wire import SerializeError
+from pt2wire.archive import contents as contents_module
 from pt2wire.archive import target as target_module
 from pt2wire.archive import writer as writer_module
+from pt2wire.archive.reader import ArchiveReader
+from pt2wire.archive.records import FIXED_CONTENT
 from pt2wire.archive.target import open_target
 from pt2wire.archive.writer import ArchiveWriter
 
@@ -45,6 +49,31 @@ def test_the_same_program_gives_the_same_bytes_at_any_path(tmp_path: Path) -> No
     for name in ("a.pt2", "quite_another_name.pt2"):
         pt2wire.save(linear_program(), tmp_path / name)
         assert (tmp_path / name).read_bytes() == linear_archive()
+
+
+def test_nothing_is_compressed_so_well_that_it_looks_like_an_attack() -> None:
+    file = io.BytesIO()
+    contents = {"models/a.json": bytes(10 << 20), "models/b.json": bytes(10 << 20), "c": bytes(20 << 20)}
+    with ArchiveWriter(file) as archive:
+        for record, content in FIXED_CONTENT.items():
+            archive.add(record, content)
+        for record, content in contents.items():
+            archive.add(record, content, deflate=True)
+    reader = ArchiveReader(io.BytesIO(file.getvalue()))
+    assert all(reader.record(record) == content for record, content in contents.items())
+    packed = [reader.entries[record].packed_size for record in contents]
+    # One alone may be small; readers add up what they are asked to inflate.
+    assert packed[0] < 20_000 < packed[1] < packed[2] < 3_000_000
+
+
+def test_saving_warns_of_documents_beyond_the_default_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = pt2wire.Limits(document_bytes=1_000)
+    monkeypatch.setattr(contents_module, "check_size", partial(contents_module.check_size, limits=limits))
+    file = io.BytesIO()
+    with pytest.warns(UserWarning, match="model: loading needs higher limits than by default: .*1000 bytes"):
+        pt2wire.save(linear_program(), file, formats=["thrift"])
+    with pytest.raises(pt2wire.DeserializeError, match="expected at most 1000 bytes"):
+        pt2wire.load(file, limits=limits)
 
 
 def test_nothing_in_the_file_tells_time_place_or_system() -> None:

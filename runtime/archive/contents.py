@@ -17,7 +17,7 @@ from ..generated.types import (
     SchemaVersion,
     Writer,
 )
-from ..trees import Codec, beyond_error, check_dropped, decode, decode_program, encode
+from ..trees import Codec, beyond_error, check_dropped, check_size, decode, decode_program, encode
 from ..version import __version__
 from ..warning import warn_user
 from . import records
@@ -186,6 +186,10 @@ def write_archive(
                         path=name,
                         hint="Give the program another name",
                     )
+                try:
+                    check_size(CODECS[form], content, record)
+                except DeserializeError as error:
+                    warn_user(f"{name}: loading needs higher limits than by default: {error}")
                 encoded[record] = content
             entries += index_entries(name, form, contents)
     writer = Writer(name="pt2wire", version=__version__, revision=REVISION)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO, TypeAlias
 
 from ..errors import DeserializeError, UnsafeArtifactError
-from ..limits import DEFAULT_LIMITS, MIB, Limits, raising
+from ..limits import DEFAULT_LIMITS, MIB, Limits, inflates_much, raising
 from .checksums import crc32
 from .directory import STORED, ZIP_START, Entry, not_a_zip, read_directory
 from .records import ARCHIVE_FORMAT, ARCHIVE_VERSION, BYTEORDER, FIXED_CONTENT, MODELS
@@ -115,11 +115,8 @@ class ArchiveReader:
         """Many small records may hold together what one may not."""
         deflated = [entry for entry in self.entries.values() if entry.method != STORED]
         size, packed = sum(entry.size for entry in deflated), sum(entry.packed_size for entry in deflated)
-        if self._is_bomb(size, packed):
+        if inflates_much(size, packed, self.limits):
             raise self._bomb(size, packed, self.name)
-
-    def _is_bomb(self, size: int, packed: int) -> bool:
-        return size > self.limits.inflation_floor and size > self.limits.inflation_ratio * packed
 
     def _bomb(self, size: int, packed: int, path: str) -> DeserializeError:
         return DeserializeError(
@@ -129,7 +126,8 @@ class ArchiveReader:
         )
 
     def _inflate(self, entry: Entry, packed: memoryview) -> bytes:
-        if entry.size > self.limits.inflated_bytes or self._is_bomb(entry.size, entry.packed_size):
+        much = inflates_much(entry.size, entry.packed_size, self.limits)
+        if much or entry.size > self.limits.inflated_bytes:
             raise self._bomb(entry.size, entry.packed_size, self.path(entry.name))
         stream = zlib.decompressobj(-zlib.MAX_WBITS)
         try:

@@ -182,7 +182,8 @@ def test_contents_of_a_class_that_is_registered_are_left_to_it() -> None:
     signature = tree.graph_module.module_call_graph[0].signature
     assert signature is not None
     signature.in_spec = signature.in_spec.replace("collections.OrderedDict", "some.Class")
-    assert pt2wire.validate(tree) == []
+    # Of the guard nothing is said, of the class that it is not registered here.
+    assert [finding.rule for finding in pt2wire.validate(tree)] == ["unknown-class"]
 
 
 def test_guards_and_inputs_are_bounded_together() -> None:

@@ -11,8 +11,9 @@ import keyword
 import re
 import unicodedata
 
-#: Longest name, in characters. The longest that PyTorch made in a survey of models had about 200.
-MAX_NAME = 512
+#: Longest name, in characters. The longest that PyTorch made in a survey of models had about 200; modules
+#: that lie deep in others, or are called by what they do, may have longer ones.
+MAX_NAME = 4_096
 
 #: Names that have a meaning of their own in the source that torch.fx generates. A value named `inf` would
 #: silently stand in for infinity, one named `torch` for the module.
@@ -129,12 +130,16 @@ def check_key(text: str) -> str | None:
     return None
 
 
+#: Control characters but for tabs, and surrogates, which UTF-8 cannot hold.
+_UNFIT = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")
+
+
 def check_fqn(fqn: str) -> str | None:
     """Checks the fully qualified name of a parameter, buffer, constant or module.
 
-    The parts between the dots may be any printable text (`lin(1).weight`, `x[0]` and `a b` are honest),
-    but not empty, and without a double quote and a backslash: torch.fx puts a part that is no identifier
-    between double quotes.
+    The parts between the dots may be any text (`lin(1).weight`, `x[0]` and `a b` are honest), but not empty,
+    and without a double quote, a backslash and the end of a line: torch.fx puts a part that is no identifier
+    between double quotes, as it is. Other control characters than tabs could reach a terminal.
 
     Example:
         >>> check_fqn("encoder.layers.0.weight")
@@ -147,8 +152,8 @@ def check_fqn(fqn: str) -> str | None:
         return "holds a double quote"
     if "\\" in fqn:
         return "holds a backslash"
-    if not fqn.isprintable():
-        return "holds a character that is not printable"
+    if unfit := _UNFIT.search(fqn):
+        return f"holds {unfit[0]!r}, a control character or a surrogate"
     if not all(fqn.split(".")):
         return "has an empty part" if fqn else "empty"
     return None

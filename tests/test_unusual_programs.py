@@ -127,3 +127,30 @@ def test_validating_names_classes_that_are_not_registered_here_as_loading_does()
     with pytest.raises(pt2wire.DeserializeError) as caught:
         pt2wire.load(file, form="json")
     assert str(caught.value) == str(finding.error())
+
+
+@pytest.mark.parametrize("name", ["long" * 400, "a\tb", "zero\u200bwidth", "two\u2028lines"])
+def test_modules_and_weights_may_have_any_name_that_stays_text_in_source(name: str) -> None:
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.add_module(name, nn.Linear(3, 3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = getattr(self, name)(x)
+            return result
+
+    ep = export(Named(), (torch.ones(3),))
+    assert_loads(ep, torch.ones(3))
+    loaded = pt2wire.load(files_of(ep)[0])
+    assert list(loaded.state_dict) == [f"{name}.weight", f"{name}.bias"]
+    assert torch.export.unflatten(loaded)(torch.ones(3)).shape == (3,)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\rb", "a\0b", "a\x1b[2Jb", "a\x85b", "a\ud800b"])
+def test_names_of_weights_that_end_a_line_or_steer_a_terminal_are_refused(name: str) -> None:
+    ep = export(nn.Linear(3, 3), (torch.ones(3),))
+    tree = pt2wire.to_tree(ep)
+    tree.graph_module.signature.input_specs[0].parameter.parameter_name = name
+    with pytest.raises(pt2wire.UnsafeArtifactError, match="a control character or a surrogate"):
+        pt2wire.from_tree(tree, {**ep.state_dict, name: ep.state_dict["weight"]}, {})

@@ -143,7 +143,7 @@ RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in _RULES})
 # A file decides how many things are wrong with it, and how they are called. Listed in full, they would take
 # more memory than the file.
 _LISTED = 1_000
-_MOST_TEXT = 2_000  # characters of a path or a message; names take 512
+_MOST_TEXT = 2_000  # characters of a path or a message
 
 
 class Findings:

@@ -153,7 +153,7 @@ _NAMES: dict[str, tuple[Callable[[Tree], object], str]] = {
         "ASCII only: Python folds other letters",
     ),
     "an input without a name": (lambda t: _rename_input(t, 3, ""), "a name is not empty"),
-    "an endless name": (lambda t: _rename_input(t, 3, "x" * 100_000), "names are at most 512 characters"),
+    "an endless name": (lambda t: _rename_input(t, 3, "x" * 100_000), "names are at most 4,096 characters"),
     "a weight with a default": (lambda t: _rename_input(t, 0, f"p={CODE}"), "placeholders are identifiers"),
     "a node with a statement": (lambda t: _rename_node(t, f"y; {CODE}; z"), "nodes have identifiers"),
     "a node with a line": (lambda t: _rename_node(t, f"y = 1\n    {CODE}\n    z"), "nodes have identifiers"),

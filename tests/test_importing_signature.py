@@ -106,7 +106,7 @@ def test_symbolic_booleans_are_arguments_too() -> None:
     assert import_input_spec(spec, _values()) == InputSpec(InputKind.USER_INPUT, SymBoolArgument("b"), None)
 
 
-@pytest.mark.parametrize("name", ['a")+__import__("os").system("true', "a\\", "a\nb", "a..b", "", "a" * 600])
+@pytest.mark.parametrize("name", ['a")+__import__("os").system("true', "a\\", "a\nb", "a..b", "", "a" * 5000])
 def test_names_of_weights_that_could_end_a_string_are_refused(name: str) -> None:
     specs: list[Any] = [
         types.InputSpec.of_parameter(types.InputToParameterSpec(arg=_X, parameter_name=name)),

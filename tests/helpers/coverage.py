@@ -83,6 +83,10 @@ those of programs with custom objects, which need `allow_pickle=True`; the last 
 more with that than without. What neither of the two formats keeps is left out of the comparison:
 
 {losses}
+
+Neither keeps four more, which are not compared: of a node, an empty `custom` is gone, a missing
+`nn_module_stack` is empty, and a constant result of a subgraph has its value as `val`; an empty
+`forward_arg_names` is None.
 """
 
 

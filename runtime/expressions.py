@@ -93,7 +93,7 @@ def _numbers(count: int, most: int | None = -1, result: Sort = "number") -> Sign
 # Of numbers alone they are true or false, and sympy writes just that. Where it fails to see which, as of
 # `0 <= ToFloat(0.0)`, cases with such a condition make it calculate without end. So do numbers beside symbols
 # whose value it fails to see.
-_ARITHMETIC = frozenset(_names("Add Mul Pow"))
+_SEEN_THROUGH = frozenset(_names("Add Mul Pow ExprCondPair"))
 _RELATIONS = frozenset(_names("Equality Unequality StrictLessThan LessThan StrictGreaterThan GreaterThan"))
 
 FUNCTIONS: dict[str, Signature] = {
@@ -432,7 +432,7 @@ class _Parser:
         if len(parts) < signature.least or (signature.most is not None and len(parts) > signature.most):
             raise self._fault(f"expected {_count(signature)} for {function}, found {len(parts)}")
         has_symbols = any(part.has_symbols for part in parts)
-        has_opaque = any(part.has_opaque for part in parts) or not (has_symbols or function in _ARITHMETIC)
+        has_opaque = any(part.has_opaque for part in parts) or not (has_symbols or function in _SEEN_THROUGH)
         if function in _RELATIONS and (has_opaque or not has_symbols):
             raise self._fault(
                 f"expected symbols in all that a relation compares, found {function} of numbers"

@@ -45,7 +45,13 @@ _NOT_WRITTEN = {
 }
 
 # What PyTorch reads as something else, with what it does; test_oracles_models.py compares with the original.
-_READ_WRONGLY = {"sparse_coo_inputs_and_outputs": "PyTorch's reader makes strided values of sparse ones"}
+_READ_WRONGLY = {
+    "sparse_coo_inputs_and_outputs": "PyTorch's reader makes strided values of sparse ones",
+    "higher_order_operators": "PyTorch's reader renames calls that give nothing",
+}
+
+# What cannot be read twice, as its weights cannot be copied; test_subclasses.py reads it from files.
+_NOT_COPIED = {"weights_of_subclasses"}
 
 # Where we keep what PyTorch's reader loses.
 _EXPECTED = (
@@ -119,7 +125,7 @@ def test_a_program_is_what_pytorch_reads(name: str) -> None:
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("name", [*sorted(set(MODELS) - set(_SAMPLE)), *EXAMPLES])
+@pytest.mark.parametrize("name", [*sorted(set(MODELS) - set(_SAMPLE) - _NOT_COPIED), *EXAMPLES])
 def test_every_program_is_what_pytorch_reads(name: str) -> None:
     _check_as_pytorch_reads_it(name)
 

@@ -112,6 +112,23 @@ SHAPES = {
     "a union of its own": Shape(
         union("U", "as_x: {id: 1, type: list<U>, doc: d}"), ("p.U.of_x([p.U.of_x([])])",)
     ),
+    "bools in every container": Shape(
+        struct(
+            "A",
+            'of_map: {id: 1, type: "map<string, bool>", doc: d}',
+            'of_list: {id: 2, type: "list<map<string, bool>>", doc: d}',
+            'of_lists: {id: 3, type: "map<string, list<bool>>", doc: d}',
+            'perhaps: {id: 4, type: "optional map<string, map<string, bool>>", default: null, doc: d}',
+            "either: {id: 5, type: optional U, default: null, doc: d}",
+        )
+        + union("U", 'x: {id: 1, type: "map<string, bool>", doc: d}', "y: {id: 2, type: list<bool>, doc: d}"),
+        (
+            "p.A({}, [], {})",
+            'p.A({"a": True, "b": False}, [{"c": False}], {"d": [True]}, {"e": {"f": True}})',
+            'p.A({}, [], {}, None, p.U.of_x({"g": True, "h": False}))',
+            "p.A({}, [], {}, {}, p.U.of_y([False, True]))",
+        ),
+    ),
     "names of every form": Shape(
         "".join(
             ENUM.replace("Color", name) for name in ("U", "URL", "Url2", "Url10", "zoo", "Zoo2", "aB", "X9")
@@ -165,6 +182,7 @@ SHAPES = {
 #: What a C++ compiler may stumble over first; it takes seconds for each.
 CPP = [
     "one enum",
+    "bools in every container",
     "defaults that need escapes",
     "eight containers in each other",
     "names of a hundred letters",
@@ -243,3 +261,53 @@ def test_cpp_compiles_without_a_warning(made: dict[str, Path], tmp_path: Path, n
         source.write_text(f'#include "{made[name]}/include/pt2wire/schema.h"  // {name}\n')
         sources.append(source)
     run(["g++", "-std=c++17", "-fsyntax-only", *WARNINGS, f"-I{ROOT / 'runtime/include'}", *sources])
+
+
+#: Each value as Thrift and as JSON, one after the other, in files of these names.
+_READS = r"""
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include "pt2wire/json.h"
+#include "pt2wire/schema.h"
+using namespace pt2wire;
+static std::string file(const char* path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+static void check(bool right, int line) {
+  if (!right) std::exit(line);
+}
+int main(int count, char** paths) {
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string thrift = file(paths[i]), json = file(paths[i + 1]);
+    const auto tree = decode_compact<A>(Bytes::own(thrift));
+    check(encode_compact(*tree) == thrift, __LINE__);
+    check(encode_compact(decode_owned<owned::A>(Bytes::own(thrift))) == thrift, __LINE__);
+    check(encode_compact(*decode_json<A>(Bytes::own(json))) == thrift, __LINE__);
+    check(encode_compact(decode_json_owned<owned::A>(Bytes::own(json))) == thrift, __LINE__);
+    check(to_owned(*tree) == *tree, __LINE__);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["clang++", pytest.param("g++", marks=pytest.mark.wide)])
+def test_cpp_reads_and_writes_bools_in_containers(
+    made: dict[str, Path], tmp_path: Path, compiler: str
+) -> None:
+    """A header that compiles may have decoders that do not; these are made where they are called."""
+    name = "bools in every container"
+    package, folder = import_generated(made[name]), made[name] / "include"
+    (tmp_path / "reads.cpp").write_text(_READS)
+    includes = (f"-I{folder}", f"-I{ROOT / 'runtime/include'}")
+    program = tmp_path / "reads"
+    run([compiler, "-std=c++17", *WARNINGS, *includes, tmp_path / "reads.cpp", "-o", program])
+    paths = []
+    for number, expression in enumerate(SHAPES[name].values):
+        for codec in _codecs(package):
+            paths.append(tmp_path / f"{number}.{codec.__name__.rpartition('.')[2]}")
+            paths[-1].write_bytes(codec.encode(eval(expression, {"p": package})))
+    thrift_first = [path for pair in zip(paths[1::2], paths[::2], strict=True) for path in pair]
+    run([program, *thrift_first])

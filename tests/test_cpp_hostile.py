@@ -332,13 +332,13 @@ MUSEUM = [
         "bool_item_3",
         "Argument",
         _argument(180, LIST, list_(TRUE, b"\x01", b"\x03")),
-        r"as_bools\[1\]: a bool in a list is 1 or 2, not 3",
+        r"as_bools\[1\]: a bool in a list or map is 1 or 2, not 3",
     ),
     Exhibit(
         "bool_item_0",
         "Argument",
         _argument(180, LIST, list_(FALSE, b"\0")),
-        r"as_bools\[0\]: a bool in a list is 1 or 2, not 0",
+        r"as_bools\[0\]: a bool in a list or map is 1 or 2, not 0",
     ),
     # Text
     *(

@@ -53,7 +53,7 @@ class CompactReader {
 
   bool read_bool_item() {
     const std::uint8_t byte = take_byte();
-    if (byte != 1 && byte != 2) fail_before(1, "a bool in a list is 1 or 2, not " + std::to_string(byte));
+    if (byte != 1 && byte != 2) fail_before(1, "a bool in a list or map is 1 or 2, not " + std::to_string(byte));
     return byte == 1;
   }
 

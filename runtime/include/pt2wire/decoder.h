@@ -131,7 +131,9 @@ class Decoder {
   }
   template <class T>
   void read_value(T& out) {
-    if constexpr (std::is_enum_v<T>) {
+    if constexpr (std::is_same_v<T, bool>) {
+      out = reader_.read_bool_item();  // no overload: pointers and numbers would become bools
+    } else if constexpr (std::is_enum_v<T>) {
       out = static_cast<T>(reader_.read_i32());  // enums are open: a number this header does not know is kept
     } else {
       read(out);

@@ -48,11 +48,11 @@ REFUSED = {
     ),
     "members_of_number_and_text_enums": ("outputs: arguments of kind as_enum are not supported", "the same"),
     **{
-        f"flex_attention_with_a_{what}_function": (
+        f"flex_attention_{what}": (
             "torch._functorch.predispatch._vmap_increment_nesting: there is no such function",
             "a function of Python",
         )
-        for what in ("score", "mask")
+        for what in ("with_a_score_function", "with_a_mask_function", "with_a_bias", "within_documents")
     },
     "qwen3_moe_dynamic": ("torch.ops.transformers.grouped_mm_fallback.default", "as qwen3_moe_static"),
 }

@@ -35,7 +35,7 @@ _WORDS = """
 #: Words that cannot be names in C++17 or 20, and macros that GNU compilers define by default.
 KEYWORDS = frozenset(_WORDS.split())
 #: Names that every union has for itself.
-_UNION_NAMES = frozenset(
+UNION_NAMES = frozenset(
     {
         *("Tag", "tag", "index", "unknown", "member_name", "visit", "variant"),
         *("get", "get_if", "find", "emplace", "make", "set", "Variant"),
@@ -156,7 +156,7 @@ def _type(definition: TypeDef, shapes: dict[str, _Shape]) -> _Type:
     if definition.kind is Kind.ENUM:
         values = tuple(_value(value) for value in definition.values)
         return _Type(definition.doc, name, name, "enum", values=values, tables=_tables(definition))
-    taken = _UNION_NAMES if definition.kind is Kind.UNION else frozenset()
+    taken = UNION_NAMES if definition.kind is Kind.UNION else frozenset()
     members = tuple(
         _member(field, position, definition.kind, taken, shapes)
         for position, field in enumerate(definition.fields)

@@ -9,6 +9,7 @@ import builtins
 import keyword
 
 from . import cpp
+from .macros import MACROS
 
 
 def _words(text: str) -> frozenset[str]:
@@ -50,7 +51,7 @@ write_map write_str
 #: Attributes of structs in Python, and names within their classes.
 _PYTHON_STRUCTS = _words(
     """
-ClassVar FIELD_IDS KW_ONLY bool bytes dict field float int list str
+ClassVar FIELD_IDS KW_ONLY bool bytes dict field float int list mro str
 """
 )
 
@@ -81,11 +82,12 @@ Traits Union Unknown Unwrapped View ViewBuilder Weight Wire Zip ZipLimits base64
 c10_name constant copy crc32 crc_tables decode_compact decode_json decode_json_owned decode_owned detail
 each_item encode_compact equal equal_unions fields_with from_base64 hash inflate is_ascii is_digit
 is_indirect is_json_blank is_list is_map is_optional item_size json_double json_sizes json_special lacks
-located make_base64_digits make_crc_tables make_document make_weight map_file max_depth max_json_depth mix
-multiply_add name needed_bytes oldest_version_major oldest_version_minor owned pt2wire read_json
-read_thrift refuse_skipped rethrow_at rethrow_within_field rethrow_within_item rethrow_within_key
-schema_revision schema_version_major schema_version_minor sha256 thrift_type to_owned torch_name
-treespec_version utf8_sequence valid_utf8_prefix wire_name within_field within_key write_thrift
+located make_base64_digits make_crc_tables make_document make_weight map_file max_depth max_json_depth
+mix multiply_add name needed_bytes oldest_version_major oldest_version_minor over_budget owned pt2wire
+read_json read_thrift refuse_skipped rethrow_at rethrow_within_field rethrow_within_item
+rethrow_within_key schema_revision schema_version_major schema_version_minor sha256 sha256_constants
+thrift_type thrift_types to_owned torch_name treespec_version utf8_sequence valid_mixed_prefix
+valid_utf8_prefix wire_name within_field within_key write_thrift
 """
 )
 
@@ -116,18 +118,21 @@ SCHEMA = frozenset({"optional", "list", "map", "bool", "i64", "double", "string"
 PYTHON_TYPES = frozenset({*keyword.kwlist, *dir(builtins)}) | _PYTHON_MODULES | _PYTHON_STRUCTS
 _PYTHON_WORDS = frozenset(keyword.kwlist)
 
+#: What no name can be in C++.
+_CPP_WORDS = cpp.KEYWORDS | MACROS
+
 #: For each kind of name: the languages, and what each takes.
-FOR_NAMESPACES = {"Thrift": THRIFT, "C++": cpp.KEYWORDS | {"std"}}
+FOR_NAMESPACES = {"Thrift": THRIFT, "C++": _CPP_WORDS | {"std"}}
 FOR_TYPES = {
     "Thrift": THRIFT | _THRIFT_CONSTANTS,
-    "C++": cpp.KEYWORDS | _CPP_NAMESPACES | _CPP_BODIES,
+    "C++": _CPP_WORDS | _CPP_NAMESPACES | _CPP_BODIES | cpp.UNION_NAMES,
     "Python": PYTHON_TYPES,
     "schema": SCHEMA,
 }
 FOR_FIELDS = {
     "Thrift": THRIFT | _THRIFT_METHODS,
-    "C++": cpp.KEYWORDS | _CPP_BODIES,
+    "C++": _CPP_WORDS | _CPP_BODIES,
     "Python": _PYTHON_WORDS | _PYTHON_STRUCTS,
 }
 FOR_MEMBERS = {**FOR_FIELDS, "Python": _PYTHON_WORDS | _PYTHON_UNIONS}
-FOR_VALUES = {"Thrift": THRIFT, "C++": cpp.KEYWORDS, "Python": _PYTHON_WORDS | _PYTHON_ENUMS}
+FOR_VALUES = {"Thrift": THRIFT, "C++": _CPP_WORDS, "Python": _PYTHON_WORDS | _PYTHON_ENUMS}

@@ -72,7 +72,7 @@ class Union:
         raise TypeError(f"{name} has exactly one member: use {name}.create(member=value)")
 
     @classmethod
-    def create(cls, **member: Any) -> Self:
+    def create(cls, /, **member: Any) -> Self:
         """Makes a union of the one member given by keyword.
 
         Raises:

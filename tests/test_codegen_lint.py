@@ -231,6 +231,27 @@ PAIRS = [
         indented(STRUCT),
         "`Weight` is a word of its own in C++",
     ),
+    *(
+        pair(
+            "keyword",
+            indented(STRUCT.replace("A:", f"{MARK}{name}:", 1)),
+            indented(STRUCT),
+            f"`{name}` is a word of its own in C++",
+        )
+        for name in ("over_budget", "find", "LITTLE_ENDIAN")
+    ),
+    pair(
+        "keyword",
+        value(f"{MARK}EINVAL: {{value: 1, doc: O.}}"),
+        value("INVALID: {value: 1, doc: O.}"),
+        "`E.EINVAL` is a word of its own in C++",
+    ),
+    pair(
+        "keyword",
+        field(f"{MARK}mro: {{id: 20, type: i64, doc: Y.}}"),
+        member("mro: {id: 20, type: i64, doc: T.}"),
+        "`A.mro` is a word of its own in Python",
+    ),
     pair(
         "keyword",
         field(f"{MARK}read: {{id: 20, type: i64, doc: Y.}}"),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import builtins
 from pathlib import Path
 
+import pytest
 from pt2wire.codegen import cpp, words
+from pt2wire.codegen.macros import MACROS
 
+from .helpers import cpp as cpp_helpers
 from .helpers import schema_names as names
 
 #: Those of later versions of Python.
@@ -31,9 +34,19 @@ def test_types_are_not_called_as_what_the_headers_declare() -> None:
     assert names.cpp_for_types() - cpp.KEYWORDS == words._CPP_NAMESPACES
 
 
+@pytest.mark.parametrize("compiler", cpp_helpers.COMPILERS)
+@pytest.mark.parametrize("standard", ["c++17", "gnu++20"])
+def test_nothing_is_called_as_a_macro_of_the_headers_that_ours_include(compiler: str, standard: str) -> None:
+    """Of those that a schema of one's own can be used with; archive.h needs PyTorch's `ScalarType`."""
+    for header in ("schema.h", "json.h"):
+        found = names.cpp_macros(compiler, standard, header)
+        assert {"EINVAL", "INT8_MAX"} <= found
+        assert found <= MACROS | cpp.KEYWORDS, f"{sorted(found - MACROS - cpp.KEYWORDS)} of {header}"
+
+
 def test_members_are_not_called_as_what_their_classes_name_in_cpp() -> None:
     """Names of every union get an underscore instead; `value` and `made` are local to methods."""
-    free = cpp.KEYWORDS | cpp._UNION_NAMES | {"value", "made"}
+    free = cpp.KEYWORDS | cpp.UNION_NAMES | {"value", "made"}
     assert names.cpp_for_members() - free == words._CPP_BODIES - {"Indirect"}
     assert "Indirect" in words._CPP_NAMESPACES  # beside members that are too large for a union
 

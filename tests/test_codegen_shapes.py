@@ -129,6 +129,15 @@ SHAPES = {
             "p.A({}, [], {}, {}, p.U.of_y([False, True]))",
         ),
     ),
+    "names of parameters": Shape(
+        struct("A", "cls: {id: 1, type: i64, doc: d}", "type: {id: 2, type: i64, doc: d}")
+        + union("U", "cls: {id: 1, type: i64, doc: d}", "member: {id: 2, type: i64, doc: d}")
+        + union("V", "name: {id: 1, type: i64, doc: d}", "mro: {id: 2, type: i64, doc: d}"),
+        (
+            "p.A(cls=1, type=2)",
+            *("p.U.create(cls=1)", "p.U.create(member=1)", "p.V.create(name=1)", "p.V.create(mro=1)"),
+        ),
+    ),
     "names of every form": Shape(
         "".join(
             ENUM.replace("Color", name) for name in ("U", "URL", "Url2", "Url10", "zoo", "Zoo2", "aB", "X9")

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pt2wire.codegen.outputs import render_all
-from pt2wire.codegen.resolve import parse_schema
+from pt2wire.codegen.resolve import load_schema, parse_schema
 
-from .cpp import ROOT, run
-from .schemas import indented
+from .cpp import INCLUDES, ROOT, run
+from .schemas import SCHEMA, indented
 
 #: Begins every name of the schema below, and so tells them from those of the generated code.
 MARKED = "zz"
@@ -100,6 +100,9 @@ def python_for_fields(kind: str) -> set[str]:
     names = {name for name in dir(base) if not name.startswith("__")}
     for statement in body.body:
         names |= set(_in_class(statement))
+    if kind == "Struct":
+        # What dataclasses find where they look for a default: attributes of all classes.
+        names |= {name for name in dir(type) if not name.startswith("__")}
     if kind == "Union":
         # A member's value lies in an attribute of its name with an underscore before it.
         names |= {name.removeprefix("_") for name in names}
@@ -147,7 +150,33 @@ def cpp_for_types() -> set[str]:
     # Parameters of templates that are named as a type of the schema is, or name one.
     for parameters in re.findall(r"^template <(.*)>\n.*Zz", code, re.M):
         names |= set(re.findall(r"class (\w+)", parameters))
-    return _unmarked(names)
+    return _unmarked((names | set(_cpp_listed())) - set(load_schema(SCHEMA).types))
+
+
+def _cpp_listed() -> Iterator[str]:
+    """What clang++ knows to be declared in our namespaces, where all headers are included."""
+    listing = run(["clang++", *_CPP, "-fsyntax-only", "-Xclang", "-ast-list", "-"], _all_headers())
+    text = "".join(path.read_text() for path in (ROOT / "runtime/include/pt2wire").glob("*.h"))
+    # These are listed, too, and hide nothing beyond their own template.
+    parameters = {p.split()[-1] for line in re.findall(r"template <(.+)>", text) for p in line.split(",")}
+    found = re.findall(r"^pt2wire(?:::detail)?::([a-z_A-Z]\w*)", listing.decode(), re.M)
+    yield from set(found) - parameters
+
+
+def cpp_macros(compiler: str, standard: str, header: str) -> set[str]:
+    """What no name can be in C++, as the compiler replaces it where one of our headers is included."""
+    code = f'#include "pt2wire/{header}"\n'.encode()
+    listing = run([compiler, *_CPP, f"-std={standard}", "-dM", "-E", "-"], code).decode()
+    names = set(re.findall(r"^#define (\w+)", listing, re.M))
+    return {name for name in names if not name.startswith("_") and "__" not in name}
+
+
+_CPP = ("-x", "c++", "-std=c++17", *(f"-I{folder}" for folder in INCLUDES))
+
+
+def _all_headers() -> bytes:
+    names = sorted(path.name for folder in INCLUDES for path in (folder / "pt2wire").glob("*.h"))
+    return "".join(f'#include "pt2wire/{name}"\n' for name in names).encode()
 
 
 def cpp_for_members() -> set[str]:

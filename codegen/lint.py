@@ -19,6 +19,8 @@ from .rules import LintRule, Report
 
 #: Ids of our own fields in PyTorch's structs start here; PyTorch's stay below.
 FIRST_OWN_ID = 1000
+#: Decoders in C++ keep the fields of a struct that they have seen as bits of one number.
+MAX_FIELDS = 64
 
 
 def lint(schema: Schema) -> list[Finding]:
@@ -151,6 +153,17 @@ def _field_order(schema: Schema) -> Iterator[Report]:
             defaulted = field.name if field.default is not None else defaulted
 
 
+def _field_count(schema: Schema) -> Iterator[Report]:
+    for definition in schema.types.values():
+        beyond = definition.fields[MAX_FIELDS:] if definition.kind is Kind.STRUCT else ()
+        if beyond:
+            message = (
+                f"the struct `{definition.name}` has {len(definition.fields)} fields, more than {MAX_FIELDS}"
+            )
+            hint = f"Move some, such as `{beyond[0].name}`, into a struct of their own that is one field here"
+            yield Report(beyond[0].position, message, hint)
+
+
 def _doc_text(schema: Schema) -> Iterator[Report]:
     for name, item in items(schema):
         found = [text for text in ("*/", "/*", "??/", '"""', "\\") if text in item.doc]
@@ -277,6 +290,13 @@ RULES = (
         "constructors can take fields in order, required ones first",
         "a field without `default` behind one with it",
         _field_order,
+    ),
+    LintRule(
+        "too-many-fields",
+        Level.SOURCE,
+        "decoders in C++ can tell which fields of a struct they have seen",
+        f"a struct of {MAX_FIELDS + 1} fields",
+        _field_count,
     ),
     LintRule(
         "mapped-name",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pt2wire.codegen.cli import main
 from pt2wire.codegen.faults import Finding, Level
-from pt2wire.codegen.lint import RULES, lint
+from pt2wire.codegen.lint import MAX_FIELDS, RULES, lint
 from pt2wire.codegen.model import Position
 from pt2wire.codegen.resolve import load_schema
 
@@ -46,6 +46,12 @@ O:
     x: {id: 10, type: i64, doc: X.}
 """
 USES = "    e: {id: 30, type: E, doc: E.}\n    u: {id: 40, type: U, doc: U.}\n"
+
+
+def many_fields(others: int, mark: str = "") -> str:
+    """A struct of one field and so many others, the last of them marked."""
+    lines = [f"y{n}: {{id: {n}, type: i64, doc: Y.}}" for n in range(20, 20 + others)]
+    return indented(STRUCT + "".join(f"    {line}\n" for line in (*lines[:-1], mark + lines[-1])))
 
 
 def named(line: str) -> str:
@@ -257,6 +263,12 @@ PAIRS = [
         field(f"{MARK}read: {{id: 20, type: i64, doc: Y.}}"),
         field("reads: {id: 20, type: i64, doc: Y.}"),
         "`A.read` is a word of its own in Thrift",
+    ),
+    pair(
+        "too-many-fields",
+        many_fields(MAX_FIELDS, MARK),
+        many_fields(MAX_FIELDS - 1),
+        "the struct `A` has 65 fields, more than 64",
     ),
     pair(
         "shadowed-type",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from pt2wire.codegen.cli import main
+from pt2wire.codegen.lint import MAX_FIELDS
 
 from .helpers.cpp import ROOT, WARNINGS, run
 from .helpers.schema_edits import import_generated
@@ -128,6 +129,10 @@ SHAPES = {
             'p.A({}, [], {}, None, p.U.of_x({"g": True, "h": False}))',
             "p.A({}, [], {}, {}, p.U.of_y([False, True]))",
         ),
+    ),
+    "as many fields as a struct may have": Shape(
+        struct("A", *(f"x{n}: {{id: {n + 1}, type: i64, doc: d}}" for n in range(MAX_FIELDS))),
+        (f"p.A(*range({MAX_FIELDS}))",),
     ),
     "names of parameters": Shape(
         struct("A", "cls: {id: 1, type: i64, doc: d}", "type: {id: 2, type: i64, doc: d}")
@@ -303,11 +308,9 @@ int main(int count, char** paths) {
 
 
 @pytest.mark.parametrize("compiler", ["clang++", pytest.param("g++", marks=pytest.mark.wide)])
-def test_cpp_reads_and_writes_bools_in_containers(
-    made: dict[str, Path], tmp_path: Path, compiler: str
-) -> None:
+@pytest.mark.parametrize("name", ["bools in every container", "as many fields as a struct may have"])
+def test_cpp_reads_and_writes(made: dict[str, Path], tmp_path: Path, name: str, compiler: str) -> None:
     """A header that compiles may have decoders that do not; these are made where they are called."""
-    name = "bools in every container"
     package, folder = import_generated(made[name]), made[name] / "include"
     (tmp_path / "reads.cpp").write_text(_READS)
     includes = (f"-I{folder}", f"-I{ROOT / 'runtime/include'}")

@@ -10,6 +10,9 @@ from .incompatible import breaks
 from .model import Kind, Position, Schema, TypeDef, Version
 from .rules import BreakingRule, Report
 
+#: What the log notes of a version that PyTorch raised and changed no type; `compare-torch` writes it.
+NO_ADDITION = "No addition."
+
 
 def _demanded(before: Schema, after: Schema) -> tuple[Version, str] | None:
     """The least version that a change of PyTorch's part demands, and why; None for no change."""
@@ -37,14 +40,22 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
         return
     demand = _demanded(before, after)
     if demand is None:
+        if after.version in _raised_alone(after):
+            return
         message = f"`version` was {before.version} and is {after.version}, but nothing of PyTorch's changed"
-        yield Report(_place(after, "version"), message, f'Set it back to "{before.version}"')
+        hint = f'Set it back to "{before.version}", or, where PyTorch did so, note `{NO_ADDITION}` in `log`'
+        yield Report(_place(after, "version"), message, hint)
     elif after.version.major > before.version.major and demand[0].major == before.version.major:
         message = (
             f"the major version was {before.version.major} and is {after.version.major}, but no change breaks"
         )
         hint = f'Set `version` to "{demand[0]}": a new major version shuts out all files there are'
         yield Report(_place(after, "version"), message, hint)
+
+
+def _raised_alone(schema: Schema) -> set[Version]:
+    """Versions that PyTorch has raised without changing a type, as the log says."""
+    return {line.version for line in schema.log if line.note == NO_ADDITION}
 
 
 def _version_lowered(before: Schema, after: Schema) -> Iterator[Report]:
@@ -55,15 +66,21 @@ def _version_lowered(before: Schema, after: Schema) -> Iterator[Report]:
 
 def _version_skips(before: Schema, after: Schema) -> Iterator[Report]:
     """PyTorch may go on by several versions between two of its releases; then the log has them all."""
-    told = {line.version for line in after.log} | {
-        item.since for _, item in additions(compare(before, after)) if item.since is not None
-    }
-    skipped = next(
-        (version for version in _between(before.version, after.version) if version not in told), None
-    )
-    if skipped is not None:
-        message = f"`version` was {before.version} and is {after.version}, and nothing tells of {skipped}"
-        hint = f'Set it to "{skipped}", or, where PyTorch had such a version, add its line to `log`'
+    came = {item.since for _, item in additions(compare(before, after)) if item.since is not None}
+    told = {line.version for line in after.log} | came
+    skipped = [version for version in _between(before.version, after.version) if version not in told]
+    same_major = after.version.major == before.version.major
+    if same_major and came and before.version < min(came) and max(came) < after.version:
+        # The log has a line for `version` itself in any case, whatever came with it.
+        skipped += {after.version} - _raised_alone(after)
+    if skipped:
+        first = skipped[0]
+        right = max(came, default=first) if same_major and max(came, default=first) < first else first
+        message = f"`version` was {before.version} and is {after.version}, and nothing tells of {first}"
+        hint = f'Set it to "{right}", or, where PyTorch had such a version, add its line to `log`'
+        if first == after.version:
+            message = f"`version` was {before.version} and is {first}, but nothing came with {first}"
+            hint = f'Set it to "{right}", or, where PyTorch raised it further, note `{NO_ADDITION}` in `log`'
         yield Report(_place(after, "version"), message, hint)
 
 
@@ -116,12 +133,15 @@ def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
 
 
 def _revision_skips(before: Schema, after: Schema) -> Iterator[Report]:
-    told = {item.since_revision for _, item in additions(compare(before, after))}
-    least = before.revision + 1
-    skipped = next((number for number in range(least, after.revision) if number not in told), None)
+    own = {item.since_revision for _, item in additions(compare(before, after))}
+    came = {number for number in own if number is not None and number > before.revision}
+    # What changed otherwise came with the last revision.
+    last = after.revision + 1 if came and not breaks(before, after, own=True) else after.revision
+    skipped = next((number for number in range(before.revision + 1, last) if number not in came), None)
     if skipped is not None:
+        right = skipped if any(number > skipped for number in came) else skipped - 1
         message = f"`revision` was {before.revision} and is {after.revision}, but nothing came with {skipped}"
-        yield Report(_place(after, "revision"), message, f"Set it to {skipped}: revisions count one by one")
+        yield Report(_place(after, "revision"), message, f"Set it to {right}: revisions count one by one")
 
 
 def _revision_lowered(before: Schema, after: Schema) -> Iterator[Report]:

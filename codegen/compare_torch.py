@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .bumps import NO_ADDITION
 from .changes import members, number
 from .model import EnumValue, Field, Kind, MapType, Schema, TypeDef
 from .torch_schema import TorchMember, TorchSchema, TorchType
@@ -57,7 +58,7 @@ def _heading(schema: Schema, torch: TorchSchema) -> str:
 
 def _numbers(schema: Schema, torch: TorchSchema, additions: list[str]) -> Iterator[str]:
     if schema.version != torch.version:
-        note = f"Adds {', '.join(additions)}." if additions else "No addition."
+        note = f"Adds {', '.join(additions)}." if additions else NO_ADDITION
         lines = [
             "# At the top:",
             f'version: "{torch.version}"',

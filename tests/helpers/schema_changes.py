@@ -44,6 +44,8 @@ Own:
     y: {id: 10, type: i64, doc: Y.}
 """)
 LOG = '  - {version: "8.20", torch: "2.12.0", note: First.}\n'
+#: Of a version that PyTorch raised and changed no type.
+ALONE = LOG.replace("8.20", "8.21").replace("First.", "No addition.")
 
 
 class Pair(NamedTuple):
@@ -385,6 +387,12 @@ PAIRS = [
     ),
     Pair(
         "version-idle",
+        {'version: "8.20"\n': f'{MARK}version: "8.22"\n', LOG: LOG + ALONE + LOG.replace("8.20", "8.22")},
+        {'version: "8.20"\n': 'version: "8.21"\n', LOG: LOG + ALONE},
+        "`version` was 8.20 and is 8.22, but nothing of PyTorch's changed",
+    ),
+    Pair(
+        "version-idle",
         MAJOR | added(NEW) | {'version: "8.20"\n': f'{MARK}version: "9.0"\n'},
         MINOR | added(NEW),
         "the major version was 8 and is 9, but no change breaks",
@@ -393,8 +401,16 @@ PAIRS = [
         "version-skips",
         added(NEW)
         | {'version: "8.20"\n': f'{MARK}version: "8.27"\n', LOG: LOG + LOG.replace("8.20", "8.27")},
-        added(NEW) | {'version: "8.20"\n': 'version: "8.22"\n', LOG: LOG + LOG.replace("8.20", "8.22")},
+        added(NEW) | {'version: "8.20"\n': 'version: "8.22"\n', LOG: LOG + ALONE.replace("8.21", "8.22")},
         "`version` was 8.20 and is 8.27, and nothing tells of 8.22",
+    ),
+    Pair(
+        "version-skips",
+        added(NEW)
+        | {'version: "8.20"\n': f'{MARK}version: "8.22"\n', LOG: LOG + LOG.replace("8.20", "8.22")},
+        added(NEW.replace("8.21", "8.22"))
+        | {'version: "8.20"\n': 'version: "8.22"\n', LOG: LOG + ALONE + LOG.replace("8.20", "8.22")},
+        "`version` was 8.20 and is 8.22, but nothing came with 8.22",
     ),
     Pair(
         "version-skips",
@@ -458,6 +474,12 @@ PAIRS = [
         )
         | {"revision: 1\n": "revision: 3\n"},
         "`revision` was 1 and is 9, but nothing came with 3",
+    ),
+    Pair(
+        "revision-skips",
+        added(NEW_OWN) | {"revision: 1\n": f"{MARK}revision: 3\n"},
+        added(NEW_OWN) | REVISION,
+        "`revision` was 1 and is 3, but nothing came with 3",
     ),
     Pair("revision-lowered", {"revision: 1\n": f"{MARK}revision: 0\n"}, {}, "`revision` was 1 and is 0"),
     Pair(

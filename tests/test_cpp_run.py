@@ -58,7 +58,10 @@ REFUSED = {
 }
 
 #: Sizes that only guards refuse: these are Python expressions, which the example does not evaluate.
-GUARDS_ONLY = {"guard_between_dims": "only the guard compares the two sizes"}
+GUARDS_ONLY = {
+    "guard_between_dims": "only the guard compares the two sizes",
+    "rounded_sizes": "only the guard bounds the rounded size",
+}
 
 _FAMILIES = (
     "bert_dynamic",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pt2wire
 import pytest
+from pt2wire import codegen, generated
 from pt2wire.codegen.faults import Finding, Level, SchemaError
 from pt2wire.codegen.model import Position
 from pt2wire.codegen.outputs import ForeignError
@@ -30,7 +31,11 @@ _MADE: dict[type, Exception] = {
 
 
 def _classes() -> list[type[Exception]]:
-    modules = [info.name for info in pkgutil.walk_packages(pt2wire.__path__, "pt2wire.")]
+    # Three folders, of which the package's own path has one where it is installed to be edited.
+    folders = {package.__name__: package.__path__ for package in (pt2wire, codegen, generated)}
+    modules = [
+        info.name for name, path in folders.items() for info in pkgutil.walk_packages(path, f"{name}.")
+    ]
     found: set[type[Exception]] = set()
     for name in modules:
         if not name.endswith("__main__"):

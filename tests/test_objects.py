@@ -241,9 +241,13 @@ def _printing(text: str, *, ordered: bool = False) -> types.ExportedProgram:
     if ordered:
         node.target = "torch.ops.higher_order.with_effects"
         operator = types.Argument.of_operator("torch.ops.higher_order.print")
-        token = types.Argument.of_tensor(types.TensorArgument("x"))
+        token = types.Argument.of_tensor(types.TensorArgument("token"))
         for argument in (operator, token):
             node.inputs.insert(0, types.NamedArgument("", argument, types.ArgumentKind.POSITIONAL))
+        tree.graph_module.graph.inputs.insert(0, token)
+        tree.graph_module.graph.tensor_values["token"] = tree.graph_module.graph.tensor_values["x"]
+        spec = types.InputSpec.of_token(types.InputTokenSpec(types.TokenArgument("token")))
+        tree.graph_module.signature.input_specs.insert(0, spec)
     return tree
 
 

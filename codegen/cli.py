@@ -32,6 +32,7 @@ _STATES = {
     "missing": "generate writes it",
     "stale": "not what generate writes",
     "orphan": "no target writes it; generate removes it if it was generated, else move it elsewhere",
+    "folder": "a folder, where a file belongs; move it elsewhere, then generate",
     "link": "a symbolic link, which others cannot follow; remove it, then generate",
 }
 

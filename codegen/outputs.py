@@ -26,7 +26,10 @@ _MAX_DIFF_LINES = 40
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is not as it would be generated: `missing`, `stale`, `orphan` or `link`; diff is for humans."""
+    """What is not as it would be generated, as `check` names it; diff is for humans.
+
+    Its state is `missing`, `stale`, `orphan`, `link`, or `folder` where a file belongs.
+    """
 
     path: str
     state: str
@@ -57,10 +60,13 @@ def write_files(files: dict[str, bytes], out: Path) -> list[str]:
     alone. Runs at once wait for each other.
 
     Raises:
-        ForeignError: A file of the same name is there that no run has generated; nothing was written.
+        ForeignError: A file of the same name is there that no run has generated, a folder of that name, or
+            a link on the way to it; nothing was written.
         OSError: The folder cannot be written.
     """
     with _alone(out):
+        for path in files:
+            _refuse_what_is_no_file(path, out)
         stale = [path for path, content in files.items() if not _holds(out / path, content)]
         foreign = [path for path in stale if not _replaceable(out / path, out)]
         if foreign:
@@ -75,15 +81,16 @@ def write_files(files: dict[str, bytes], out: Path) -> list[str]:
 
 
 class ForeignError(Exception):
-    """A file is in the way that was not generated: someone's own work, perhaps."""
+    """Something is in the way that was not generated: someone's own work, perhaps."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, what: str = "was not generated") -> None:
+        super().__init__(path, what)
         self.path = path
+        self.what = what
 
     def __str__(self) -> str:
         return (
-            f"{self.path} is in the way, and was not generated. Move it elsewhere, or name a folder for"
+            f"{self.path} is in the way, and {self.what}. Move it elsewhere, or name a folder for"
             " generated code alone with --out"
         )
 
@@ -99,6 +106,15 @@ def _alone(out: Path) -> Iterator[None]:
         yield
     finally:
         os.close(folder)
+
+
+def _refuse_what_is_no_file(path: str, out: Path) -> None:
+    """Files are written to their own place: not through a link, which `check` finds, nor over a folder."""
+    for place in (Path(path), *Path(path).parents[:-1]):
+        if (out / place).is_symlink():
+            raise ForeignError(out / place, "is a symbolic link, which others cannot follow")
+    if (out / path).is_dir():
+        raise ForeignError(out / path, "is a folder, where a file belongs")
 
 
 def _holds(path: Path, content: bytes) -> bool:
@@ -135,7 +151,7 @@ def compare_files(files: dict[str, bytes], out: Path) -> list[Difference]:
     for path, content in files.items():
         target = out / path
         if not target.is_file():
-            differences.append(Difference(path, "missing", ""))
+            differences.append(Difference(path, "folder" if target.is_dir() else "missing", ""))
         elif (found := target.read_bytes()) != content:
             differences.append(Difference(path, "stale", _diff(path, found, content)))
     differences += [Difference(path, "orphan", "") for path in _orphans(files, out)]

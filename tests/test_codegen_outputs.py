@@ -314,10 +314,27 @@ def test_links_are_found_and_not_followed(
     assert run("check", tree) == 1
     said = "a symbolic link, which others cannot follow; remove it, then generate"
     assert f"{place}: link: {said}\n" in capsys.readouterr().out
+    if path in ("include", "types.py"):
+        assert run("generate", tree) == 2
+        said = f"{place} is in the way, and is a symbolic link, which others cannot follow. Move it elsewhere"
+        assert said in capsys.readouterr().err
     if path == "more":
         assert run("generate", tree) == 0
         assert (elsewhere / "old.py").exists()
     place.unlink()
+    assert run("generate", tree) == 0
+    assert run("check", tree) == 0
+
+
+def test_a_folder_where_a_file_belongs_is_named(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tree / "generated/types.py"
+    place.unlink()
+    place.mkdir()
+    assert run("check", tree) == 1
+    assert f"{place}: folder: a folder, where a file belongs; move it elsewhere" in capsys.readouterr().out
+    assert run("generate", tree) == 2
+    assert f"{place} is in the way, and is a folder, where a file belongs." in capsys.readouterr().err
+    place.rmdir()
     assert run("generate", tree) == 0
     assert run("check", tree) == 0
 

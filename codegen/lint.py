@@ -43,11 +43,11 @@ def _own_ids(schema: Schema) -> Iterator[Report]:
             yield Report(field.position, message, f"PyTorch may take that id; ours start at {FIRST_OWN_ID}")
         if not field.own and field.id >= FIRST_OWN_ID:
             message = f"`{name}` is PyTorch's and has the id {field.id}"
-            yield Report(
-                field.position,
-                message,
-                f"Ids from {FIRST_OWN_ID} up are ours; mark it with `since_revision`",
-            )
+            hint = f"Ids from {FIRST_OWN_ID} up are ours; mark it with `since_revision`"
+            if schema.revision == 0:  # a format that nobody has extended, perhaps none of PyTorch's
+                message = f"`{name}` has the id {field.id}, which is kept for those who extend the format"
+                hint = f"Take one from 1 to {FIRST_OWN_ID - 1}"
+            yield Report(field.position, message, hint)
 
 
 def _own_members(schema: Schema) -> Iterator[Report]:

@@ -89,6 +89,12 @@ PAIRS = [
         "`A.y` is PyTorch's and has the id 1000",
     ),
     pair(
+        "own-id",
+        field(f"{MARK}y: {{id: 1000, type: i64, doc: Y.}}").replace("revision: 1\n", "revision: 0\n"),
+        field("y: {id: 999, type: i64, doc: Y.}").replace("revision: 1\n", "revision: 0\n"),
+        "`A.y` has the id 1000, which is kept for those who extend the format",
+    ),
+    pair(
         "own-member",
         member(f"{MARK}as_o: {{id: 1000, type: bool, since_revision: 1, doc: O.}}").replace(
             "union\n", "union\n"

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+from . import models_beyond
 from .cases import Table
-from .models_beyond import BEYOND as BEYOND
 from .models_inputs import INPUTS
 from .models_objects import EXTENSIONS
 from .models_operators import OPERATORS
@@ -28,9 +28,8 @@ GROUPS: dict[str, Table] = {
     "Extensions": EXTENSIONS,
 }
 
-MODELS = Table()
-for _table in GROUPS.values():
-    for _case in _table.values():
-        MODELS.add(_case)
-for _case in TENSORS_BEYOND.values():
-    BEYOND.add(_case)
+MODELS, BEYOND = Table(), Table()
+for _all, _tables in ((MODELS, GROUPS.values()), (BEYOND, (models_beyond.BEYOND, TENSORS_BEYOND))):
+    for _table in _tables:
+        for _case in _table.values():
+            _all.add(_case)

@@ -201,11 +201,14 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
     names = Names()
     old_nodes = [_strip(node) for node in graph.nodes]
     calls = calls_of(graph)
-    for call in calls:
+    for number, call in enumerate(calls):
         # By position: names mean nothing.
         positions = {named.name: str(at) for at, named in enumerate(call.node.subgraphs or ())}
         for reference in call.references:
-            reference.as_subgraph = positions[reference.as_subgraph]
+            if (position := positions.get(reference.as_subgraph)) is None:
+                found = f"expected one of the node's subgraphs, found {reference.as_subgraph!r:.80}"
+                raise DeserializeError(found, path=f"{path}.nodes[{number}]")
+            reference.as_subgraph = position
     sort_held_tensors(graph)
     merge_structures(graph, calls)
     # Inner graphs first: equal nodes are told apart by what they hold.

@@ -132,6 +132,9 @@ _FLOAT_PRESERVING = frozenset(
 # Given floats, these search for a common divisor without end. torch gives them integers only.
 _NO_FLOATS = frozenset(_names("FloorDiv CleanDiv CeilDiv RShift ModularIndexing"))
 
+# What PyTorch finds the range of in time that doubles with each that is in another.
+_DIVISIONS = frozenset(_names("FloorDiv CleanDiv CeilDiv Mod PythonMod ModularIndexing"))
+
 CONSTANTS: dict[str, Sort] = {
     **dict.fromkeys(_names("oo -oo int_oo -int_oo zoo nan pi E"), "number"),
     **dict.fromkeys(_names("true false"), "boolean"),
@@ -166,6 +169,7 @@ class _Part(NamedTuple):
     is_float: bool = False
     has_symbols: bool = False
     has_opaque: bool = False  # functions of numbers whose value sympy does not see
+    divisions: int = 0  # nested in each other
 
 
 @lru_cache(maxsize=4_096)
@@ -444,11 +448,17 @@ class _Parser:
         self._bound(
             "expanded_terms", terms, f"expected at most {{}} terms when expanded, found {function} of {terms}"
         )
+        divisions = max((part.divisions for part in parts), default=0) + (function in _DIVISIONS)
+        self._bound(
+            "nested_divisions",
+            divisions,
+            f"expected at most {{}} quotients and remainders in each other, found {divisions}",
+        )
         is_float = function in _FLOAT_VALUED or (
             function in _FLOAT_PRESERVING and any(part.is_float for part in parts)
         )
         expression = Apply(function, tuple(part.expression for part in parts))
-        return _Part(expression, signature.result, bits, terms, is_float, has_symbols, has_opaque)
+        return _Part(expression, signature.result, bits, terms, is_float, has_symbols, has_opaque, divisions)
 
     def _size(self, function: str, parts: list[_Part]) -> tuple[int, int]:
         bits = [part.bits for part in parts]

@@ -35,6 +35,8 @@ class Limits:
         expression_length: Characters of one symbolic expression.
         expression_terms: Symbols, numbers and functions in one expression.
         expression_depth: Nesting of functions in one expression.
+        nested_divisions: Nesting of quotients and remainders in one expression; each more doubles what
+            PyTorch takes to find its range. Layers that shrink an image nest as many as there are.
         program_terms: Terms of all distinct expressions of a program together.
         expanded_terms: Terms of the polynomial that an expression would be if it were expanded.
         integer_bits: Bits of an integer in an expression.
@@ -75,6 +77,7 @@ class Limits:
     expression_length: int = 65_536
     expression_terms: int = 4_096
     expression_depth: int = 100
+    nested_divisions: int = 10
     program_terms: int = 100_000
     expanded_terms: int = 4_096
     integer_bits: int = 128

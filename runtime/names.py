@@ -34,12 +34,14 @@ def check_identifier(name: str) -> str | None:
         >>> check_identifier("x_1")
         >>> check_identifier("x=__import__('os')")
         'not an identifier'
+        >>> check_identifier("__debug__")
+        'a keyword of Python'
     """
     if len(name) > MAX_NAME:
         return f"longer than {MAX_NAME} characters"
     if not _IDENTIFIER.fullmatch(name):
         return "not an identifier" if name else "empty"
-    if keyword.iskeyword(name):
+    if keyword.iskeyword(name) or name == "__debug__":  # which nothing can be assigned to either
         return "a keyword of Python"
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import importlib
 import json
 import random
@@ -178,6 +179,17 @@ def test_form_is_a_program_that_computes_the_same(name: str) -> None:
         assert [sorted(each.values()) for each in found] == [sorted(each.values()) for each in expected]
     else:
         assert found == expected
+
+
+def test_a_reference_to_no_subgraph_is_an_error_of_the_program() -> None:
+    tree = pt2wire.to_tree(trips_of("flex_attention_with_a_score_function").program)
+    nodes = tree.graph_module.graph.nodes
+    number = next(number for number, node in enumerate(nodes) if node.subgraphs)
+    nodes[number].subgraphs = None
+    for work in (pt2wire.canonicalize, pt2wire.digest, lambda tree: pt2wire.diff(tree, tree)):
+        with pytest.raises(DeserializeError, match="expected one of the node's subgraphs, found") as caught:
+            work(copy.deepcopy(tree))
+        assert caught.value.path == f"graph_module.graph.nodes[{number}]"
 
 
 def tensor(name: str) -> types.Argument:

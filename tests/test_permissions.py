@@ -271,6 +271,7 @@ _TREE_LIMITS: dict[str, tuple[Callable[[Tree], None], int]] = {
     "expression_terms": (_size(f"Mul(Integer(2), {S0})"), 2),
     "expression_depth": (_size(f"Mul(Integer(2), {S0})"), 0),
     "program_terms": (_size(f"Mul(Integer(2), {S0})"), 3),
+    "nested_divisions": (_size(f"Mod(Mod(Mod({S0}, Integer(9)), Integer(7)), Integer(5))"), 2),
     "expanded_terms": (_size(f"Mul(Add(Integer(2), {S0}), Add(Integer(3), {S0}))"), 3),
     "integer_bits": (_size(f"Mul(Integer(9), {S0})"), 3),
     "value_bits": (_size(f"Mul(Integer(9), {S0})"), 66),

@@ -166,19 +166,19 @@ _EXPRESSIONS = {
     "ToFloat(Float('0.0', precision=53)))), ExprCondPair(Integer(7), true))",
     "a case by floats": "Piecewise(ExprCondPair(Integer(3), Unequality(Integer(1), "
     "OpaqueUnaryFn_tanh(Rational(5, 9)))), ExprCondPair(Integer(7), true))",
+    "a deep quotient": _nested("FloorDiv", 90, ", Integer(7)"),
+    "a deep remainder": _nested("Mod", 90, ", Integer(7)"),
+    "deep indexing": _nested("ModularIndexing", 60, ", Integer(3), Integer(5)"),
     "a float of floats": "FloorDiv(Float('1e300', precision=53), Float('1e-300', precision=53))",
 }
 #: Expressions of allowed size that sympy takes long for: they may load, if it does not take long.
 _SLOW = {
-    "a deep quotient": _nested("FloorDiv", 90, ", Integer(7)"),
-    "a deep remainder": _nested("Mod", 90, ", Integer(7)"),
     "a wide maximum": _wide("Max", 600),
     "a wide minimum of sums": _wide("Min", 300, lambda i: f"Add({_symbol(i)}, {_symbol(i + 1)})"),
     "maxima of minima": _wide("Max", 60, lambda i: f"Min({_symbol(i)}, {_symbol(i + 1)}, Integer({i}))"),
     "quotients of sums": _wide("Add", 60, lambda i: f"FloorDiv({_wide('Add', 20)}, Integer({i + 2}))"),
     "quotients of products": f"FloorDiv({_wide('Mul', 60)}, {_wide('Mul', 50)})",
     "a deep maximum": _nested("Max", 60, ", Integer(3)"),
-    "deep indexing": _nested("ModularIndexing", 60, ", Integer(3), Integer(5)"),
     "many cases": "Piecewise("
     + ", ".join(f"ExprCondPair(Integer({i}), {_below(i)})" for i in range(200))
     + ", ExprCondPair(Integer(1), true))",

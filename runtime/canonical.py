@@ -206,8 +206,10 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
         positions = {named.name: str(at) for at, named in enumerate(call.node.subgraphs or ())}
         for reference in call.references:
             if (position := positions.get(reference.as_subgraph)) is None:
-                found = f"expected one of the node's subgraphs, found {reference.as_subgraph!r:.80}"
-                raise DeserializeError(found, path=f"{path}.nodes[{number}]")
+                raise DeserializeError(
+                    f"expected one of the node's subgraphs, found {reference.as_subgraph!r:.80}",
+                    path=f"{path}.nodes[{number}]",
+                )
             reference.as_subgraph = position
     sort_held_tensors(graph)
     merge_structures(graph, calls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -68,6 +69,13 @@ def tensor_extent(meta: TensorMeta, path: str, limits: Limits = DEFAULT_LIMITS) 
             f"sizes {sizes}, strides {strides} and offset {offset} exceed 64 bits", path=path
         )
     return Extent(sizes, strides, offset, nbytes)
+
+
+def from_the_start(meta: TensorMeta) -> TensorMeta:
+    """The description of a tensor that begins with the first of its bytes, as one that a subgraph holds."""
+    moved = copy.copy(meta)
+    moved.storage_offset = SymInt.of_int(0)
+    return moved
 
 
 def check_payload(meta: PayloadMeta, available: int, path: str, limits: Limits = DEFAULT_LIMITS) -> Extent:

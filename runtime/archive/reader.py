@@ -247,10 +247,10 @@ def _position_named(source: Source) -> Iterator[None]:
     except UnsafeArtifactError:
         raise
     except DeserializeError as error:
-        position = None if isinstance(source, str | os.PathLike) else _position(source)
-        if position:
+        at = None if isinstance(source, str | os.PathLike) else position(source)
+        if at:
             where = (
-                f"The file object is at byte {position}, perhaps where torch.export.load has left it: "
+                f"The file object is at byte {at}, perhaps where torch.export.load has left it: "
                 "go to where the archive begins first, with file.seek(0)"
             )
             stop = "" if (error.hint or "?").endswith("?") else "."
@@ -258,7 +258,7 @@ def _position_named(source: Source) -> Iterator[None]:
         raise
 
 
-def _position(file: IO[bytes]) -> int | None:
+def position(file: IO[bytes]) -> int | None:
     """Where a file object is; a pipe is nowhere."""
     seekable = getattr(file, "seekable", None)
     return file.tell() if seekable is not None and seekable() else None
@@ -267,12 +267,12 @@ def _position(file: IO[bytes]) -> int | None:
 @contextlib.contextmanager
 def _position_kept(file: IO[bytes]) -> Iterator[None]:
     """Leave a file object where it was, so that it can be read again; a pipe cannot."""
-    position = _position(file)
+    at = position(file)
     try:
         yield
     finally:
-        if position is not None:
-            file.seek(position)
+        if at is not None:
+            file.seek(at)
 
 
 def _map(file: IO[bytes]) -> memoryview | None:

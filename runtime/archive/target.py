@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Any, TypeAlias, cast
 
-from .reader import check_open
+from .reader import check_open, position
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
@@ -176,11 +176,11 @@ def _write_through(file: IO[bytes]) -> Iterator[IO[bytes]]:
     sequential = _Sequential(file)
     yield cast(IO[bytes], sequential)
     sequential.flush()
-    seekable = getattr(file, "seekable", None)
-    if seekable is None or not seekable():
+    end = position(file)
+    if end is None:
         return
     # Where the archive begins by what the file says now: a file opened to append had another position before.
-    start = file.tell() - sequential.tell()
+    start = end - sequential.tell()
     if start < 0:  # /dev/null is always at 0
         return
     # An archive ends where its file does. What is too simple to be cut keeps its rest.

@@ -22,6 +22,7 @@ from .faults import located
 from .tables import TypeTable
 from .values import (
     Values,
+    attribute_of,
     export_device,
     export_layout,
     export_memory_format,
@@ -184,7 +185,7 @@ def export_subgraph(node: Node, values: Values) -> types.GraphArgument:
     from .graph import export_graph  # a graph holds nodes, nodes hold arguments, and those hold graphs
 
     name = str(node.target)
-    module = getattr(node.graph.owning_module, name, None)
+    module = attribute_of(node)
     if not isinstance(module, GraphModule):
         raise SerializeError(
             f"expected `{name}` to be a subgraph, found {_name(module)}",

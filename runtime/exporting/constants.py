@@ -9,7 +9,7 @@ from ..archive.extents import tensor_extent
 from ..errors import SerializeError
 from ..generated import types
 from .payloads import storage_bytes
-from .values import Values, export_tensor_meta, export_value
+from .values import Values, attribute_of, export_tensor_meta, export_value
 
 #: What of its description a tensor and its stand-in in the graph share; the offset says nothing of a copy.
 _SHARED = ("dtype", "extra_dtype", "sizes", "strides", "device", "layout", "conj", "neg")
@@ -17,7 +17,7 @@ _SHARED = ("dtype", "extra_dtype", "sizes", "strides", "device", "layout", "conj
 
 def held_tensor(node: Node) -> torch.Tensor | None:
     """The tensor that a `get_attr` node stands for; None where it is a subgraph or something else."""
-    value = getattr(node.graph.owning_module, str(node.target), None)
+    value = attribute_of(node)
     return value if isinstance(value, torch.Tensor) else None
 
 

@@ -12,7 +12,7 @@ import torch
 from torch.fx import Node
 
 from ..errors import SerializeError
-from .values import Values
+from .values import Values, attribute_of
 
 _AOTI = torch.ops.higher_order.aoti_call_delegate
 _NAMED = {"AOTInductorEPModule", "AOTInductorRunnerWrapper"}
@@ -24,7 +24,7 @@ def is_lowered(node: Node) -> bool:
 
     PyTorch knows lowered modules by the names of their classes: not all are its own.
     """
-    kind = type(_attribute(node)).__name__
+    kind = type(attribute_of(node)).__name__
     return (
         kind == _LOWERED
         or kind in _NAMED
@@ -38,7 +38,7 @@ def lowered_name(node: Node, values: Values) -> str | None:
     Raises:
         SerializeError: The module does not say how it is called.
     """
-    module = _attribute(node)
+    module = attribute_of(node)
     if type(module).__name__ != _LOWERED:
         return None
     name, backend = getattr(module, "module_name", None), getattr(module, "backend_id", None)
@@ -65,7 +65,7 @@ def delegate_arguments(node: Node, values: Values) -> list[Any]:
         )
     lowered, original, weights, inputs = list[Any](node.args)
     if isinstance(lowered, Node):
-        path = getattr(_attribute(lowered), "aoti_path", None)
+        path = getattr(attribute_of(lowered), "aoti_path", None)
         if not isinstance(path, str):
             raise SerializeError(f"expected a lowered module with an `aoti_path`, found {path!r:.80}")
         values.left_out.append(path)
@@ -77,9 +77,3 @@ def delegate_arguments(node: Node, values: Values) -> list[Any]:
 
 def _is_original(node: Node, call: Node) -> bool:
     return call.target is _AOTI and len(call.args) > 1 and call.args[1] is node
-
-
-def _attribute(node: Node) -> Any:
-    if node.op != "get_attr":
-        return None
-    return getattr(node.graph.owning_module, str(node.target), None)

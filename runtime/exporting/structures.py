@@ -12,12 +12,12 @@ from ..errors import SerializeError
 from ..generated import types
 from ..operators import CALLEES
 from .treespecs import export_nodes
-from .values import Values
+from .values import Values, attribute_of
 
 
 def held_structure(node: Node) -> pytree.TreeSpec | None:
     """The tree spec that a `get_attr` node stands for; None where it is something else."""
-    value = getattr(node.graph.owning_module, str(node.target), None)
+    value = attribute_of(node)
     return value if isinstance(value, pytree.TreeSpec) else None
 
 

@@ -98,6 +98,11 @@ class Values:
         )
 
 
+def attribute_of(node: Node) -> Any:
+    """What a `get_attr` node stands for; None for other nodes, and where there is nothing of that name."""
+    return getattr(node.graph.owning_module, str(node.target), None) if node.op == "get_attr" else None
+
+
 def export_value(name: str, value: Any, owners: Iterable[Node], values: Values) -> types.Argument:
     """Define a value in its graph, and write the argument that a node or a graph lists for it.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-
 import torch
 from torch.fx import Node
 
+from ..archive.extents import from_the_start
 from ..archive.payloads import Payload
 from ..errors import DeserializeError
 from ..generated import types
@@ -40,8 +39,8 @@ def _tensor(constant: types.GraphConstant, values: Values) -> torch.Tensor:
         raise DeserializeError(
             f"expected {constant.name[:80]!r} among the tensors of the graph, found nothing"
         )
-    meta = copy.copy(described)
-    meta.storage_offset, meta.requires_grad = types.SymInt.of_int(0), constant.requires_grad
+    meta = from_the_start(described)
+    meta.requires_grad = constant.requires_grad
     payload = types.PayloadMeta(path_name="", is_param=False, use_pickle=False, tensor_meta=meta)
     named = {constant.name: Payload(payload, memoryview(constant.data))}
     storages = PayloadStorages(copy=True)

@@ -48,8 +48,8 @@ def import_node(node: types.Node, values: Values) -> None:
     except Exception as error:
         raise located(error, "target") from error
     higher_order = isinstance(target, HigherOrderOperator)
-    in_tuple = higher_order and not node.is_hop_single_tensor_return and not _is_own_result(node)
-    in_tuple = in_tuple and node.target != _LISTING
+    alone = node.is_hop_single_tensor_return or node.target == _LISTING or _is_own_result(node)
+    in_tuple = higher_order and not alone
     values.in_containers = {subgraph.name: subgraph for subgraph in node.subgraphs or ()}
     if isinstance(target, OpOverload) or is_extension(target):
         args, kwargs = _import_inputs(node, target, values)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-
-from ..archive.extents import tensor_extent
+from ..archive.extents import from_the_start, tensor_extent
 from ..errors import DeserializeError
 from ..generated import types
 from .scopes import Scope
@@ -44,10 +42,8 @@ def _alike(first: types.TensorMeta | None, second: types.TensorMeta | None) -> b
 
 
 def _check_bytes(scope: Scope, constant: types.GraphConstant, meta: types.TensorMeta) -> None:
-    moved = copy.copy(meta)
-    moved.storage_offset = types.SymInt.of_int(0)
     try:
-        extent = tensor_extent(moved, "", scope.program.permissions.limits)
+        extent = tensor_extent(from_the_start(meta), "", scope.program.permissions.limits)
     except DeserializeError as error:
         scope.add(_RULE, error.message, hint=error.hint)
         return

@@ -112,7 +112,6 @@ def _wrapping(*before: Parameter, gives: bool = True) -> Call:
     )
 
 
-_FLAG = frozenset({"as_bool"})
 _LOOP = Call(
     (_graph("cond_fn"), _graph("body_fn"), _operands("carried_inputs"), _operands("additional_inputs")),
     takes=dict.fromkeys(("cond_fn", "body_fn"), _of("carried_inputs", "additional_inputs")),

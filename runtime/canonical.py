@@ -15,6 +15,7 @@ from .canonical_values import (
     given_values,
     merge_structures,
     named_values,
+    refer_to,
     sort_held_tensors,
 )
 from .collector import collector_off
@@ -204,15 +205,9 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
     for number, call in enumerate(calls):
         # By position: names mean nothing.
         positions = {named.name: str(at) for at, named in enumerate(call.node.subgraphs or ())}
-        for reference in call.references:
-            if (position := positions.get(reference.as_subgraph)) is None:
-                raise DeserializeError(
-                    f"expected one of the node's subgraphs, found {reference.as_subgraph!r:.80}",
-                    path=f"{path}.nodes[{number}]",
-                )
-            reference.as_subgraph = position
+        refer_to(positions, call.references, f"{path}.nodes[{number}]")
     sort_held_tensors(graph)
-    merge_structures(graph, calls)
+    merge_structures(graph, calls, path)
     # Inner graphs first: equal nodes are told apart by what they hold.
     inner: dict[int, tuple[str, Names]] = {}
     for number, call in enumerate(calls):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from .canonical_bytes import encoded
+from .errors import DeserializeError
 from .generated import Struct, Union, types
 
 #: The tables of a graph that describe its values by name.
@@ -117,16 +118,36 @@ def sort_held_tensors(graph: types.Graph) -> None:
         graph.constants.sort(key=key)
 
 
-def merge_structures(graph: types.Graph, calls: list[Call]) -> None:
-    """Names the tree specs that a graph holds by what they are, so that equal ones are one."""
+#: What the members of `Value` that are names refer to.
+_HOLDERS = {"as_structure": "graph's tree specs", "as_subgraph": "node's subgraphs"}
+
+
+def refer_to(names: Mapping[str, str], references: Iterable[types.Value], path: str) -> None:
+    """Renames what some values refer to.
+
+    Raises:
+        DeserializeError: There is nothing of a name.
+    """
+    for reference in references:
+        member, name = reference.type, reference.value
+        if name not in names:
+            raise DeserializeError(f"expected one of the {_HOLDERS[member]}, found {name!r:.80}", path=path)
+        setattr(reference, member, names[name])
+
+
+def merge_structures(graph: types.Graph, calls: list[Call], path: str) -> None:
+    """Names the tree specs that a graph holds by what they are, so that equal ones are one.
+
+    Raises:
+        DeserializeError: A node of the graph, which is at `path`, takes one that the graph does not hold.
+    """
     named = {}
     for structure in graph.structures or ():
         old, structure.name, structure.target = structure.name, "", ""
         named[old] = f"_{hashlib.sha256(encoded(structure)).hexdigest()[:32]}"
         structure.name = structure.target = named[old]
-    for call in calls:
-        for reference in call.structures:
-            reference.as_structure = named[reference.as_structure]
+    for number, call in enumerate(calls):
+        refer_to(named, call.structures, f"{path}.nodes[{number}]")
     if graph.structures is not None:
         by_name = {structure.name: structure for structure in graph.structures}
         graph.structures = [by_name[name] for name in sorted(by_name)]

@@ -8,6 +8,7 @@ import importlib
 import json
 import random
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -181,15 +182,40 @@ def test_form_is_a_program_that_computes_the_same(name: str) -> None:
         assert found == expected
 
 
-def test_a_reference_to_no_subgraph_is_an_error_of_the_program() -> None:
-    tree = pt2wire.to_tree(trips_of("flex_attention_with_a_score_function").program)
+def _attention(name: str) -> tuple[types.ExportedProgram, types.Node, str]:
+    """A program, its call of `flex_attention`, and where that is."""
+    tree = pt2wire.to_tree(trips_of(name).program)
     nodes = tree.graph_module.graph.nodes
     number = next(number for number, node in enumerate(nodes) if node.subgraphs)
-    nodes[number].subgraphs = None
+    return tree, nodes[number], f"graph_module.graph.nodes[{number}]"
+
+
+def _without_subgraphs() -> tuple[types.ExportedProgram, str]:
+    tree, node, path = _attention("flex_attention_with_a_score_function")
+    node.subgraphs = None
+    return tree, path
+
+
+def _without_structures() -> tuple[types.ExportedProgram, str]:
+    tree, node, path = _attention("flex_attention_with_a_bias")
+    score = next(named.arg.as_graph for named in node.inputs if named.arg.type == "as_graph")
+    score.graph.structures = None
+    targets = [inner.target.rpartition(".")[2] for inner in score.graph.nodes]
+    return tree, f"{path}.{score.name}.nodes[{targets.index('flat_apply')}]"
+
+
+@pytest.mark.parametrize(
+    ("broken", "holder"),
+    [(_without_subgraphs, "node's subgraphs"), (_without_structures, "graph's tree specs")],
+)
+def test_a_reference_to_nothing_is_an_error_of_the_program(
+    broken: Callable[[], tuple[types.ExportedProgram, str]], holder: str
+) -> None:
+    tree, path = broken()
     for work in (pt2wire.canonicalize, pt2wire.digest, lambda tree: pt2wire.diff(tree, tree)):
-        with pytest.raises(DeserializeError, match="expected one of the node's subgraphs, found") as caught:
+        with pytest.raises(DeserializeError, match=f"expected one of the {holder}, found") as caught:
             work(copy.deepcopy(tree))
-        assert caught.value.path == f"graph_module.graph.nodes[{number}]"
+        assert caught.value.path == path
 
 
 def tensor(name: str) -> types.Argument:

@@ -40,11 +40,14 @@ class Pair(NamedTuple):
         name: What is done.
         ours: By pt2wire.
         theirs: By PyTorch.
+        files: What each of the two writes; removed before its turn, since what it costs to overwrite a file
+            depends on the file system.
     """
 
     name: str
     ours: Callable[[], object]
     theirs: Callable[[], object]
+    files: tuple[Path | None, Path | None] = (None, None)
 
 
 def bert(layers: int) -> ExportedProgram:
@@ -108,7 +111,7 @@ def file_pairs(name: str, program: ExportedProgram, folder: Path) -> list[Pair]:
     # Without fsync, which PyTorch does not do.
     save = partial(pt2wire.save, program, ours, durable=False)
     return [
-        Pair(f"save {name}", save, partial(torch.export.save, program, theirs)),
+        Pair(f"save {name}", save, partial(torch.export.save, program, theirs), (ours, theirs)),
         Pair(f"load {name}", partial(pt2wire.load, ours), partial(torch.export.load, theirs)),
         Pair(
             f"load {name}, CRCs of weights unchecked",
@@ -125,7 +128,9 @@ def measure(
     times: list[tuple[list[float], list[float]]] = [([], []) for _ in pairs]
     for _ in range(rounds):
         for pair, spent in zip(pairs, times, strict=True):
-            for action, column in zip((pair.ours, pair.theirs), spent, strict=True):
+            for action, column, file in zip((pair.ours, pair.theirs), spent, pair.files, strict=True):
+                if file is not None:
+                    file.unlink(missing_ok=True)
                 gc.collect()
                 start = clock()
                 result = action()
@@ -142,6 +147,20 @@ def times_table(pairs: list[Pair], rounds: int) -> Table:
     for pair, (ours, theirs) in zip(pairs, measure(pairs, rounds), strict=True):
         table.add_row(pair.name, f"{ours:,.1f}", f"{theirs:,.1f}", f"{theirs / ours:.1f}")
     return table
+
+
+def plain_write(mebibytes: int, rounds: int, folder: Path) -> float:
+    """The median time in milliseconds of writing as many bytes to a new file and doing nothing else."""
+    path = folder / "plain.bin"
+    piece = torch.randn(16 * 2**18).numpy().tobytes()
+
+    def write() -> None:
+        with open(path, "wb", buffering=0) as file:
+            for _ in range(max(1, mebibytes // 16)):
+                file.write(piece)
+
+    pair = Pair("plain", write, lambda: None, (path, None))
+    return measure([pair], rounds)[0][0]
 
 
 def load_unchecked(path: Path) -> ExportedProgram:
@@ -220,6 +239,8 @@ def main() -> None:
             *file_pairs("heavy", big, folder),
         ]
         console.print(times_table(pairs, options.rounds))
+        plainly = plain_write(options.mebibytes, options.rounds, folder)
+        console.print(f"writing {options.mebibytes} MiB to a new file and nothing else: {plainly:,.1f} ms")
         few = min(2, options.layers)
         both = {few: bert(few), options.layers: program}
         console.print(checks_table(both, options.rounds, folder))

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from .archive.payloads import Payload
     from .archives import Archive, read, write
     from .artifacts import SerializedArtifact, deserialize, serialize
-    from .canonical import canonicalize
-    from .differences import diff
-    from .differences_parts import Difference
-    from .digests import digest
+    from .comparing import Difference, canonicalize, diff, digest
     from .errors import DeserializeError, Pt2WireError, SerializeError, UnsafeArtifactError
     from .exporting.extern_kernels import export_extern_kernels
     from .extensions import ExtensionHandler, register_extension
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
 _EXPORTS: dict[str, str] = {
     "Archive": "archives",
     "DeserializeError": "errors",
-    "Difference": "differences_parts",
+    "Difference": "comparing",
     "ExtensionHandler": "extensions",
     "Finding": "findings",
     "Limits": "limits",
@@ -44,10 +41,10 @@ _EXPORTS: dict[str, str] = {
     "SerializedArtifact": "artifacts",
     "UnsafeArtifactError": "errors",
     "__version__": "version",
-    "canonicalize": "canonical",
+    "canonicalize": "comparing",
     "deserialize": "artifacts",
-    "diff": "differences",
-    "digest": "digests",
+    "diff": "comparing",
+    "digest": "comparing",
     "export_extern_kernels": "exporting.extern_kernels",
     "from_json": "trees",
     "from_thrift": "trees",

@@ -22,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from . import locating
+from .comparing import diff
 from .converting import FileFormat, convert, format_of, only, read_programs
-from .differences import diff
 from .errors import Pt2WireError
 from .findings import Finding
 from .generated.types import REVISION, SCHEMA_VERSION

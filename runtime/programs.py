@@ -23,7 +23,7 @@ from .archives import (
     read_archive,
 )
 from .arguments import check_versions, mistaken
-from .digests import check_digest
+from .comparing import check_digest
 from .errors import Pt2WireError, SerializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from .canonical_bytes import encoded
-from .errors import DeserializeError
-from .generated import Struct, Union, types
+from ..errors import DeserializeError
+from ..generated import Struct, Union, types
+from .encoding import encoded
 
 #: The tables of a graph that describe its values by name.
 TABLES = ("tensor_values", "sym_int_values", "sym_bool_values", "custom_obj_values", "sym_float_values")

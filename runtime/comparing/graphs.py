@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..generated import types
 from .alignment import Alignment, Side
 from .canonical import Names
-from .canonical_values import TABLES, Call, Named, given_values, named_values
-from .differences_parts import Difference, added, changed, compare, compare_tables, describe, removed, same
-from .generated import types
+from .parts import Difference, added, changed, compare, compare_tables, describe, removed, same
+from .values import TABLES, Call, Named, given_values, named_values
 
 _Held = tuple[types.GraphConstant, types.GraphConstant]
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .arguments import check_tree
-from .canonical_bytes import copied
-from .canonical_order import canonical_order
-from .canonical_values import (
+from ..arguments import check_tree
+from ..collector import collector_off
+from ..errors import DeserializeError
+from ..generated import Struct, Union, types
+from ..guards import normal_guard
+from .encoding import copied
+from .order import canonical_order
+from .values import (
     TABLES,
     Named,
     calls_of,
@@ -18,10 +22,6 @@ from .canonical_values import (
     refer_to,
     sort_held_tensors,
 )
-from .collector import collector_off
-from .errors import DeserializeError
-from .generated import Struct, Union, types
-from .guards import normal_guard
 
 # What is bound by name comes sorted by name; what is bound by position stays in order, behind it. The ranks
 # are PyTorch's, but for constant inputs: it moves them behind the other inputs, which changes what a call

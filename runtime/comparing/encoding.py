@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .errors import SerializeError
-from .generated import CodecError, DepthError, Struct, Union, json_codec, thrift_codec, types
+from ..errors import SerializeError
+from ..generated import CodecError, DepthError, Struct, Union, json_codec, thrift_codec, types
 
 
 def encoded(part: Struct | Union) -> bytes:

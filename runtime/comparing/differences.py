@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from .archive.payloads import Payload, same_bytes
-from .archives import Archive
-from .arguments import described, mistaken
+from ..archive.payloads import Payload, same_bytes
+from ..archives import Archive
+from ..arguments import described, mistaken
+from ..collector import collector_off
+from ..generated import types
+from ..inspecting import describe_tensor
 from .canonical import NAMING_INPUTS, Names, bound_name, canonicalize_in_place
-from .canonical_bytes import copied, encoded
-from .canonical_values import named_values
-from .collector import collector_off
-from .differences_graphs import GraphPair, rename
-from .differences_parts import Difference, added, changed, compare, compare_sets, compare_tables, removed
-from .generated import types
-from .inspecting import describe_tensor
+from .encoding import copied, encoded
+from .graphs import GraphPair, rename
+from .parts import Difference, added, changed, compare, compare_sets, compare_tables, removed
+from .values import named_values
 
 Program = types.ExportedProgram
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .canonical_values import Call, calls_of, named_values
-from .operators import Target, TargetKind, parse_target
+from ..operators import Target, TargetKind, parse_target
+from .values import Call, calls_of, named_values
 
 #: Operators that change arguments of which their name does not say so -> the flag under which they do; None
 #: where they always do.

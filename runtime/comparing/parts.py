@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Literal
 
-from .generated import Struct, Union, types
-from .inspecting import describe_size
+from ..generated import Struct, Union, types
+from ..inspecting import describe_size
 
 
 @dataclass(frozen=True, slots=True)

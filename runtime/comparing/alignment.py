@@ -6,9 +6,9 @@ import hashlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
+from ..generated import types
 from .canonical import Names
-from .canonical_values import Call, calls_of, content, given_values
-from .generated import types
+from .values import Call, calls_of, content, given_values
 
 
 class Side:

@@ -6,11 +6,11 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 
-from .archive.payloads import Payload, check_payloads
+from ..archive.payloads import Payload, check_payloads
+from ..errors import DeserializeError
+from ..generated import types
 from .canonical import canonicalize
-from .canonical_bytes import encoded
-from .errors import DeserializeError
-from .generated import types
+from .encoding import encoded
 
 
 def digest(

@@ -13,11 +13,11 @@ import hashlib
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from .canonical_bytes import encoded
-from .canonical_effects import effects_of
-from .canonical_values import TABLES, Call, Named, content, used_names
-from .errors import DeserializeError
-from .generated import types
+from ..errors import DeserializeError
+from ..generated import types
+from .effects import effects_of
+from .encoding import encoded
+from .values import TABLES, Call, Named, content, used_names
 
 
 def canonical_order(

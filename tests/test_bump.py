@@ -224,7 +224,6 @@ print(numbers, {tree.bump.python})
     assert run_python(script, place) == tree.line()
 
 
-@pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
 def test_the_idl_carries_the_change(tree: Tree, encoded: Path) -> None:
     out = tree.root / "apache"
     out.mkdir(exist_ok=True)
@@ -245,7 +244,6 @@ print(numbers, c.REVISION, {tree.bump.apache})
     assert run_python(script, out) == tree.line()
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 @pytest.mark.parametrize("tree", ONE, indirect=True)
 def test_the_cpp_header_carries_the_change(tree: Tree, encoded: Path) -> None:
     source = tree.root / "main.cpp"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -131,7 +130,6 @@ HARMLESS = r"Struct field is added in the middle with|Constant \w+ has different
 SEEN = {"field-removed", "member-removed", "value-removed", "id-changed", "value-changed", "type-changed"}
 
 
-@pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
 @pytest.mark.parametrize("pair", PAIRS, ids=IDS)
 def test_apaches_compiler_agrees_where_it_can_see(tmp_path: Path, before: Schema, pair: Pair) -> None:
     # It knows no versions: so a major one excuses nothing here.
@@ -144,7 +142,6 @@ def test_apaches_compiler_agrees_where_it_can_see(tmp_path: Path, before: Schema
         assert said
 
 
-@pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
 @pytest.mark.parametrize("name", [name for name in MENDED if "major" not in name])
 def test_apaches_compiler_agrees_that_a_compatible_change_is_one(
     tmp_path: Path, before: Schema, name: str

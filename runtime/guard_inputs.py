@@ -13,13 +13,17 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .errors import DeserializeError
+from .exact_treespecs import parse_exact_treespec
+from .generated import types
 from .guards import METHODS, full_name
-from .treespecs import TreeSpecNode
+from .limits import Limits
+from .treespecs import TreeSpecNode, parse_treespec
 
 Number = bool | int | float
+T = TypeVar("T")  # what stands for an input
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +40,15 @@ class GuardInput:
 
 
 @dataclass(slots=True)
-class GuardInputs:
+class GuardInputs(Generic[T]):
     """The inputs of a program by the text that a guard has for them, `L['x'][0]`.
 
     Attributes:
-        by_text: The inputs.
+        by_text: What is known of each input, or the input itself.
         opaque: Texts of containers of classes that only their authors can name the contents of.
     """
 
-    by_text: dict[str, GuardInput] = field(default_factory=dict)
+    by_text: dict[str, T] = field(default_factory=dict)
     opaque: set[str] = field(default_factory=set)
 
 
@@ -63,9 +67,9 @@ _NUMBERED = re.compile(r"(.+)_([0-9]+)", re.DOTALL | re.ASCII)
 def guard_inputs(
     names: Sequence[str],
     in_spec: TreeSpecNode,
-    leaves: Sequence[GuardInput],
+    leaves: Sequence[T],
     fields: Mapping[str, Sequence[str]],
-) -> GuardInputs:
+) -> GuardInputs[T]:
     """The inputs of a program, by the texts that PyTorch looks for in its guards.
 
     Args:
@@ -83,7 +87,7 @@ def guard_inputs(
         >>> list(guard_inputs(["x"], call, [GuardInput(rank=1), GuardInput(number=int)], {}).by_text)
         ["L['x'][0]", "L['x'][1]", "L['flat_args'][0]", "L['flat_args'][1]"]
     """
-    found = GuardInputs()
+    found = GuardInputs[T]()
     positional, keywords = in_spec.children
     children = dict(zip(keywords.context, keywords.children, strict=True))
     count = len(positional.children)
@@ -92,9 +96,9 @@ def guard_inputs(
     specs = [*positional.children, *(children[name] for name in names[count:])]
     remaining = iter(leaves)
     for name, spec in zip(names, specs, strict=True):
-        texts = {f"L[{name!r}]"}
+        texts = [f"L[{name!r}]"]
         if numbered := _NUMBERED.fullmatch(name):  # of `*args`: PyTorch knows both spellings
-            texts.add(f"L[{numbered[1]!r}][{int(numbered[2])}]")
+            texts.append(f"L[{numbered[1]!r}][{int(numbered[2])}]")
         values = list(islice(remaining, spec.leaf_count))
         for text in texts:
             _walk(found, text, spec, iter(values), fields)
@@ -103,11 +107,29 @@ def guard_inputs(
     return found
 
 
+def program_inputs(module: types.GraphModule, leaves: Sequence[T], limits: Limits) -> GuardInputs[T]:
+    """The inputs of a program that is otherwise sound, as `guard_inputs` gives them.
+
+    Args:
+        module: The program's.
+        leaves: What stands for each input that a caller passes, in the order of the graph's.
+        limits: Bounds on the tree spec of the arguments.
+    """
+    signature = module.module_call_graph[0].signature
+    assert signature is not None  # else the program were not sound
+    exact = signature.exact_in_spec
+    in_spec = (
+        parse_treespec(signature.in_spec, limits) if exact is None else parse_exact_treespec(exact, limits)
+    )
+    fields = {name: item.field_names for name, item in module.treespec_namedtuple_fields.items()}
+    return guard_inputs(signature.forward_arg_names or [], in_spec, leaves, fields)
+
+
 def _walk(
-    found: GuardInputs,
+    found: GuardInputs[T],
     text: str,
     spec: TreeSpecNode,
-    leaves: Iterator[GuardInput],
+    leaves: Iterator[T],
     fields: Mapping[str, Sequence[str]],
 ) -> None:
     if spec.type is None:
@@ -220,7 +242,7 @@ _NUMBER_OF_ARGUMENTS = {
 }
 
 
-def check_guard_inputs(text: str, inputs: GuardInputs) -> None:
+def check_guard_inputs(text: str, inputs: GuardInputs[GuardInput]) -> None:
     """Check that a guard is a condition on inputs that there are.
 
     Args:
@@ -255,7 +277,7 @@ def _shown(node: ast.expr) -> str:
 class _Reader:
     """Reads the guards of a program whose inputs it knows."""
 
-    def __init__(self, inputs: GuardInputs) -> None:
+    def __init__(self, inputs: GuardInputs[GuardInput]) -> None:
         self._inputs = inputs
 
     def value(self, node: ast.expr) -> _Value:

@@ -8,17 +8,20 @@ from typing import Any
 import torch
 from torch._export.verifier import Verifier, load_verifier
 from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 from ..collector import collector_off
 from ..errors import DeserializeError
 from ..generated import types
+from ..guard_inputs import program_inputs
 from ..guards import check_guard
 from ..permissions import NO_PERMISSIONS, Permissions
 from .exact import import_note
 from .example_inputs import modules_among
 from .faults import each, within
 from .graph import import_graph
+from .guards import learn_guards
 from .metadata import import_graph_metadata
 from .module_calls import import_module_call_graph
 from .objects import Objects
@@ -99,8 +102,20 @@ def import_program(
                     "expected a graph with valid names, found one whose source does not compile"
                 )
             ep.graph_module.meta.update(meta)
+            inputs = program_inputs(module, _passed(ep), permissions.limits)
         ep._guards_code = guards
+        symbols.shape_env.learn_later(lambda: learn_guards(guards, inputs, symbols))
         return ep
+
+
+def _passed(ep: ExportedProgram) -> list[Any]:
+    """The values of what a caller passes, in the order of the graph's inputs."""
+    placeholders = ep.graph.find_nodes(op="placeholder")
+    return [
+        node.meta["val"]
+        for node, spec in zip(placeholders, ep.graph_signature.input_specs, strict=True)
+        if spec.kind is InputKind.USER_INPUT
+    ]
 
 
 def _constant_inputs(signature: types.GraphSignature) -> dict[int, types.InputToConstantInputSpec]:

@@ -9,7 +9,6 @@ from typing import Any
 import sympy
 import torch.utils._sympy.functions
 from sympy.functions.elementary.piecewise import ExprCondPair
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.numbers import int_oo
 from torch.utils._sympy.value_ranges import ValueRanges
 from torch.utils._traceback import CapturedTraceback
@@ -20,6 +19,7 @@ from ..expressions import Apply, Constant, Expression, Float, Integer, Rational,
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
 from .faults import within
+from .shape_env import LazyShapeEnv
 
 Hint = int | float | None
 
@@ -85,7 +85,7 @@ class Symbols:
     """
 
     def __init__(self, ranges: Mapping[str, ValueRanges[Any]], limits: Limits = DEFAULT_LIMITS) -> None:
-        self.shape_env = ShapeEnv(assume_static_by_default=True)
+        self.shape_env = LazyShapeEnv(assume_static_by_default=True)
         self.unbound: set[sympy.Symbol] = set()
         self._ranges = ranges
         self._limits = limits

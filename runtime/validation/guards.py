@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..errors import DeserializeError
-from ..exact_treespecs import parse_exact_treespec
 from ..generated import types
-from ..guard_inputs import GuardInput, GuardInputs, Number, check_guard_inputs, guard_inputs
+from ..guard_inputs import GuardInput, Number, check_guard_inputs, program_inputs
 from ..guards import check_guard
 from ..limits import Limits, raising
-from ..treespecs import parse_treespec
 from .rules import Findings
 
 _NUMBERS: Mapping[str, type[Number]] = {
@@ -43,7 +41,8 @@ def check_guards(tree: types.ExportedProgram, findings: Findings, limits: Limits
         )
         findings.add_error("guard", "guards_code", error)
         return
-    inputs = None if findings.found else _inputs(tree, limits)
+    module = tree.graph_module
+    inputs = None if findings.found else program_inputs(module, list(_passed(module)), limits)
     for index, guard in enumerate(tree.guards_code):
         try:
             check_guard(guard, limits)
@@ -66,15 +65,3 @@ def _passed(module: types.GraphModule) -> Iterator[GuardInput]:
                 yield GuardInput(rank=len(meta.sizes))
             else:
                 yield GuardInput(_NUMBERS.get(argument.type))
-
-
-def _inputs(tree: types.ExportedProgram, limits: Limits) -> GuardInputs:
-    module = tree.graph_module
-    signature = module.module_call_graph[0].signature
-    assert signature is not None  # else there were findings
-    exact = signature.exact_in_spec
-    in_spec = (
-        parse_treespec(signature.in_spec, limits) if exact is None else parse_exact_treespec(exact, limits)
-    )
-    fields = {name: item.field_names for name, item in module.treespec_namedtuple_fields.items()}
-    return guard_inputs(signature.forward_arg_names or [], in_spec, list(_passed(module)), fields)

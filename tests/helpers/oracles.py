@@ -267,9 +267,11 @@ def saving_again_writes_the_same_bytes(trips: Trips) -> None:
 def what_we_loaded_can_be_worked_on(trips: Trips) -> None:
     """Decomposing and unflattening give what they give on the program saved, or on the one PyTorch loads.
 
+    Decomposed, it still refuses what it did.
+
     What PyTorch cannot do with the program saved, it may do with the one loaded or not.
     """
-    for work in (_decompose, _unflatten):
+    for work in (_decompose, _refuse_decomposed, _unflatten):
         found = _attempt(work, trips, trips.ours_of_ours)
         expected = _attempt(work, trips, trips.program)
         if found != expected and not isinstance(expected, type):
@@ -486,6 +488,20 @@ def _attempt(work: Callable[[Trips, ExportedProgram], Description], trips: Trips
 def _decompose(trips: Trips, ep: ExportedProgram) -> Description:
     decomposed = ep.run_decompositions()
     return {"graph": str(decomposed.graph), "signature": str(decomposed.graph_signature)}
+
+
+def _refuse_decomposed(trips: Trips, ep: ExportedProgram) -> Description:
+    """What becomes of calls that the program refuses, once it is decomposed."""
+    decomposed = ep.run_decompositions() if trips.case.refused else ep
+    return {str(sizes): _attempt_call(trips, decomposed, sizes) for sizes in trips.case.refused}
+
+
+def _attempt_call(trips: Trips, ep: ExportedProgram, sizes: dict[str, int]) -> str:
+    try:
+        _run(trips, ep, sizes)
+    except (RuntimeError, AssertionError):
+        return "refused"
+    return "computed"
 
 
 def _unflatten(trips: Trips, ep: ExportedProgram) -> Description:

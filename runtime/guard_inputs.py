@@ -89,11 +89,8 @@ def guard_inputs(
     """
     found = GuardInputs[T]()
     positional, keywords = in_spec.children
-    children = dict(zip(keywords.context, keywords.children, strict=True))
-    count = len(positional.children)
-    names = names or [*(f"arg_{index}" for index in range(count)), *keywords.context]
-    # Values are counted in the order of the names, whatever that of the keywords in the nest is.
-    specs = [*positional.children, *(children[name] for name in names[count:])]
+    specs = [*positional.children, *keywords.children]
+    names = names or [*(f"arg_{index}" for index in range(len(positional.children))), *keywords.context]
     remaining = iter(leaves)
     for name, spec in zip(names, specs, strict=True):
         texts = [f"L[{name!r}]"]

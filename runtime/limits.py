@@ -44,6 +44,8 @@ class Limits:
         float_precision: Bits of precision of a float in an expression.
         exponent: The exponent of a power, in expressions and guards.
         range_name_length: Characters of the name of a range: a symbol, or an expression as sympy prints it.
+        guards: Guards of a program; a thousand take `torch.compile` two seconds.
+        guards_length: Characters of all guards together.
         guard_length: Characters of one guard.
         guard_depth: Nesting of operations in one guard.
         guard_searches: Characters of all guards, times inputs: PyTorch looks for each input in each guard.
@@ -85,6 +87,8 @@ class Limits:
     float_precision: int = 1_024
     exponent: int = 64
     range_name_length: int = 4_096
+    guards: int = 4_096
+    guards_length: int = 1 << 18
     guard_length: int = 65_536
     guard_depth: int = 100
     guard_searches: int = 1 << 28

@@ -278,6 +278,8 @@ _TREE_LIMITS: dict[str, tuple[Callable[[Tree], None], int]] = {
     "float_precision": (_size(f"FloorToInt(Mul(Float('2.0', precision=53), ToFloat({S0})))"), 52),
     "exponent": (_size(f"Pow({S0}, Integer(3))"), 2),
     "range_name_length": (_range, 3),
+    "guards": (_guard("L['x'].size()[0] >= 2"), 0),
+    "guards_length": (_guard("L['x'].size()[0] >= 2"), 20),
     "guard_length": (_guard("L['x'].size()[0] >= 2"), 20),
     "guard_depth": (_guard("L['x'].size()[0] + 1 >= 2"), 1),
     "guard_searches": (_guard("L['x'].size()[0] >= 2"), 40),
@@ -352,6 +354,7 @@ _LONG = " " * 70_000
 _RAISED: dict[str, tuple[Callable[[Tree], None], int]] = {
     "expression_length": (_size(f"Mul(Integer(1),{_LONG}{S0})"), 80_000),
     "expression_depth": (_size("Identity(" * 120 + S0 + ")" * 120), 130),
+    "guards": (lambda tree: tree.guards_code.extend(["L['x'].size()[0] >= 2"] * 5_000), 5_000),
     "guard_length": (_guard(f"L['x'].size()[0] {_LONG}>= 2"), 80_000),
     "guard_depth": (_guard("-" * 120 + "1 <= L['x'].size()[0]"), 130),
     "exponent": (_guard("L['x'].size()[0] ** 65 >= 2"), 65),

@@ -10,6 +10,9 @@ from .values import DIFFERENTIABLE
 
 _RULE = "held-tensor"
 
+#: Devices of which there is one: PyTorch drops the index of a tensor there.
+_WITHOUT_INDEX = frozenset({"cpu", "meta"})
+
 
 def check_held_tensors(scope: Scope, constants: list[types.GraphConstant]) -> None:
     """Checks the tensors that a graph holds, and defines the values that they are."""
@@ -47,6 +50,9 @@ def _check_bytes(scope: Scope, constant: types.GraphConstant, meta: types.Tensor
     except DeserializeError as error:
         scope.add(_RULE, error.message, hint=error.hint)
         return
+    if meta.device.type in _WITHOUT_INDEX and meta.device.index is not None:
+        message = f"expected a device {meta.device.type} without an index, found {meta.device.index}"
+        scope.add(_RULE, message)
     expected = 0 if meta.device.type == "meta" else extent.nbytes
     if len(constant.data) != expected:
         scope.add(_RULE, f"expected {expected} bytes, found {len(constant.data)}", ".data")

@@ -32,14 +32,8 @@ def check_guards(tree: types.ExportedProgram, findings: Findings, limits: Limits
     """
     if not tree.guards_code:
         return
-    characters, passed = sum(map(len, tree.guards_code)), sum(1 for _ in _passed(tree.graph_module))
-    if characters * passed > limits.guard_searches:
-        error = DeserializeError(
-            f"expected at most {limits.guard_searches} characters times inputs, since PyTorch looks for each "
-            f"input in each guard, found {characters} times {passed}",
-            hint=raising("guard_searches"),
-        )
-        findings.add_error("guard", "guards_code", error)
+    if (costly := _too_many(tree, limits)) is not None:
+        findings.add_error("guard", "guards_code", costly)
         return
     module = tree.graph_module
     inputs = None if findings.found else program_inputs(module, list(_passed(module)), limits)
@@ -50,6 +44,25 @@ def check_guards(tree: types.ExportedProgram, findings: Findings, limits: Limits
                 check_guard_inputs(guard, inputs)
         except DeserializeError as error:
             findings.add_error("guard", f"guards_code[{index}]", error)
+
+
+def _too_many(tree: types.ExportedProgram, limits: Limits) -> DeserializeError | None:
+    """Why the guards together would cost more than a program's may."""
+    count, characters = len(tree.guards_code), sum(map(len, tree.guards_code))
+    passed = sum(1 for _ in _passed(tree.graph_module))
+    for limit, amount, text in (
+        ("guards", count, f"guards, found {count}"),
+        ("guards_length", characters, f"characters of all guards, found {characters}"),
+        (
+            "guard_searches",
+            characters * passed,
+            "characters times inputs, since PyTorch looks for each input in each guard, "
+            f"found {characters} times {passed}",
+        ),
+    ):
+        if amount > (most := getattr(limits, limit)):
+            return DeserializeError(f"expected at most {most} {text}", hint=raising(limit))
+    return None
 
 
 def _passed(module: types.GraphModule) -> Iterator[GuardInput]:

@@ -316,10 +316,13 @@ def _check_treespecs(
 
 
 def _check_argument_names(names: list[str], in_spec: TreeSpecNode, path: str, findings: Findings) -> None:
-    """One name for each argument: the positional ones first, then the keywords of the others."""
+    """One name for each argument: the positional ones first, then the keywords of the others.
+
+    These in the order of the tree spec: else PyTorch passes on the value of one keyword as that of another.
+    """
     positional, keywords = in_spec.children
     count = len(positional.children)
-    if len(names) != count + len(keywords.children) or set(names[count:]) != set(keywords.context):
+    if len(names) != count + len(keywords.children) or names[count:] != list(keywords.context):
         expected = [*["..."] * min(count, 5), *keywords.context]
         message = f"expected {expected!r:.80} as the arguments are, found {names!r:.80}"
         findings.add("module-calls", f"{path}.forward_arg_names", message)

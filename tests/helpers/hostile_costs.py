@@ -299,6 +299,18 @@ _COSTS: dict[str, tuple[Callable[[], bytes], str]] = {
             "a long number": "9" * 60_000 + " == 1",
         }.items()
     },
+    "many guards": (
+        tree(lambda t: t.guards_code.extend(f"L['x'].size()[0] + {i} >= 1" for i in range(60_000))),
+        "guards are counted",
+    ),
+    "long guards": (
+        tree(
+            lambda t: t.guards_code.extend(
+                " + ".join(["L['x'].size()[0]"] * 90) + f" >= {i % 2}" for i in range(600)
+            )
+        ),
+        "characters of guards are counted",
+    ),
     "a note that is deep": (
         tree(lambda t: call(t, "aten.linear").metadata.update(custom="[" * 900 + "]" * 900)),
         "what cannot be copied is refused",

@@ -208,6 +208,10 @@ _NAMES: dict[str, tuple[Callable[[Tree], object], str]] = {
         lambda t: _set_forward_names(t, ["x", "options", "how"]),
         "keywords are those of the structure of inputs",
     ),
+    "forward names in another order": (
+        lambda t: _set_forward_names(t, ["x", "mode", "options"]),
+        "each keyword has the name of its value",
+    ),
     "forward names twice": (lambda t: _set_forward_names(t, ["x", "x", "x"]), "each argument has its name"),
     "a constant input as code": (
         lambda t: _set_constant_name(t, f"m={CODE}"),

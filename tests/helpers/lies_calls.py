@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 from pt2wire.generated import types
 
@@ -18,6 +19,22 @@ def forward_arguments_of_one_name(tree: Tree) -> None:
     entry = tree.graph_module.module_call_graph[0].signature
     assert entry is not None and entry.forward_arg_names is not None
     entry.forward_arg_names[1] = entry.forward_arg_names[0]
+
+
+@lie(
+    "module-calls",
+    f"{CALLS}[0].signature.forward_arg_names",
+    "expected ['x', 'mode'] as the arguments are, found ['mode', 'x']",
+)
+def keywords_in_another_order(tree: Tree) -> None:
+    entry = tree.graph_module.module_call_graph[0].signature
+    assert entry is not None and entry.forward_arg_names is not None
+    leaf = '{"type": null, "context": null, "children_spec": []}'
+    keywords = json.dumps({"type": "builtins.dict", "context": '["x", "mode"]', "children_spec": [0, 0]})
+    nothing = '{"type": "builtins.tuple", "context": "null", "children_spec": []}'
+    children = f"[{nothing}, {keywords.replace('0', leaf)}]"
+    entry.in_spec = f'[1, {{"type": "builtins.tuple", "context": "null", "children_spec": {children}}}]'
+    entry.forward_arg_names.reverse()
 
 
 @lie("subgraph", f"{GRAPH}.nodes[5].inputs", "expected 1 outputs of 'true_graph_0', found 0" + IN_COND)

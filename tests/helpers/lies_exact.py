@@ -545,6 +545,15 @@ def held_tensor_negated(tree: Tree) -> None:
 
 @lie(
     "held-tensor",
+    f"{BRANCH}.constants[0]",
+    "expected a device cpu without an index, found 99",
+)
+def held_tensor_on_a_device_with_an_index(tree: Tree) -> None:
+    _held(tree, device=types.Device("cpu", 99))
+
+
+@lie(
+    "held-tensor",
     f"{BRANCH}.constants[0].requires_grad",
     "expected a dtype with gradients, or requires_grad false, found INT",
 )

@@ -13,6 +13,7 @@ from torch import nn
 from torch.export import ExportedProgram, export
 from torch.utils import _pytree as pytree
 
+from .helpers.models import MODELS
 from .helpers.oracles import pytorch_load
 
 
@@ -154,3 +155,22 @@ def test_names_of_weights_that_end_a_line_or_steer_a_terminal_are_refused(name: 
     tree.graph_module.signature.input_specs[0].parameter.parameter_name = name
     with pytest.raises(pt2wire.UnsafeArtifactError, match="a control character or a surrogate"):
         pt2wire.from_tree(tree, {**ep.state_dict, name: ep.state_dict["weight"]}, {})
+
+
+def test_gradients_that_torch_traced_into_constants_are_refused_by_name() -> None:
+    class Gradients(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.func.grad(lambda y: (y**2).sum())(x * 2)
+
+    ep = export(Gradients(), (torch.ones(3),))
+    assert isinstance(ep.module()(torch.ones(3)), torch._subclasses.FakeTensor)  # there is nothing to lose
+    with pytest.raises(pt2wire.SerializeError, match="constant that functorch made") as caught:
+        pt2wire.save(ep, io.BytesIO())
+    assert caught.value.path == "lifted_tensor_0"
+
+
+def test_saving_warns_of_the_policy_of_a_checkpoint() -> None:
+    with pytest.warns(
+        UserWarning, match="policy of the checkpoint `tag_activation_checkpoint` is a function"
+    ):
+        pt2wire.save(MODELS["checkpoint_strict"].program(), io.BytesIO())

@@ -16,6 +16,7 @@ from ..errors import SerializeError
 from ..extensions import is_extension, schema_of
 from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, NOT_YET, SYMBOLIC_FUNCTIONS
+from ..warning import warn_user
 from .arguments import Make, export_input, export_operator_name
 from .delegates import delegate_arguments
 from .exact import export_exact_inputs, export_note
@@ -70,7 +71,18 @@ def _export_higher_order(node: Node, values: Values) -> types.Node:
         )
     if target.name() == "aoti_call_delegate":
         return _export_delegate(node, values)
+    if target.name() == "tag_activation_checkpoint":
+        _warn_of_policy(node)
     return _export_call(node, values, single_tensor=isinstance(node.meta.get("val"), torch.Tensor))
+
+
+def _warn_of_policy(node: Node) -> None:
+    region: Any = node.args[0]
+    if "_checkpoint_context_fn" in getattr(node.graph.owning_module, region.target).meta:
+        warn_user(
+            f"the policy of the checkpoint `{node.name}` is a function of Python, and is left out: "
+            "once loaded, backward recomputes all of it"
+        )
 
 
 def _export_delegate(node: Node, values: Values) -> types.Node:

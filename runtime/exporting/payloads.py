@@ -294,6 +294,11 @@ _REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
         "Register its class with torch._library.opaque_object, or replace it by tensors",
     ),
     (
+        torch._C._functorch.is_functorch_wrapped_tensor,
+        "a constant that functorch made while the program was traced, and that has no data",
+        "torch.export lost how the program computes it: leave gradients of torch.func out of the program",
+    ),
+    (
         lambda tensor: _is_subclass(tensor) and is_fake(tensor),
         "a fake tensor of a subclass",
         "Export the program with real weights",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from torch._higher_order_ops.foreach_map import foreach_map
 from torch._higher_order_ops.invoke_subgraph import mark_compile_region
 from torch.export import ExportedProgram
 from torch.export.experimental import _export_forward_backward
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 from .cases import Table, call
 
@@ -97,3 +99,23 @@ def higher_order_operators_strict(self: nn.Module, x: Tensor, y: Tensor) -> Any:
     sums = foreach_map(lambda one, other: one + other, [x, y], [y, y])
     hinted = torch.ops.higher_order.hints_wrapper(lambda z: z + 1, (x,), {}, hints={"level": 1, "name": "a"})
     return sums, hinted, _Cubed.apply(x)
+
+
+@TRAINING.case(lambda: call(randn(4, 3)))
+def vmap(self: nn.Module, x: Tensor) -> Tensor:
+    return torch.vmap(lambda column: (column * 2).sum(), in_dims=1)(x)
+
+
+def _policy(ctx: Any, operator: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+    saved = operator is torch.ops.aten.mm.default
+    return CheckpointPolicy.MUST_SAVE if saved else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def _layer(m: Any) -> None:
+    m.layer = nn.Linear(3, 3)
+
+
+@TRAINING.case(lambda: call(randn(4, 3)), _layer, export={"strict": True})
+def checkpoint_strict(self: Any, x: Tensor) -> Tensor:
+    policy = partial(create_selective_checkpoint_contexts, _policy)
+    return checkpoint(lambda y: self.layer(y).relu(), x, use_reentrant=False, context_fn=policy) + 1

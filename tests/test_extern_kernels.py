@@ -15,6 +15,8 @@ from pt2wire.generated import types
 from torch._inductor import ir
 from torch.export import Dim
 
+from .helpers.objects import foo
+
 _LIBRARY = torch.library.Library("wirekernels", "FRAGMENT")
 _LIBRARY.define("scaled(Tensor x, SymInt n) -> Tensor")
 _LIBRARY.define("listed(Tensor x) -> Tensor[]")
@@ -60,6 +62,10 @@ python_op.register_fake(torch.empty_like)
 
 
 class Model(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.foo = foo(10, 20)
+
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> Any:
         ops = torch.ops.wirekernels
         first = ops.scaled(x.sin(), x.size(0))
@@ -82,7 +88,7 @@ class Model(torch.nn.Module):
             s=2.5,
             format=torch.channels_last,
         )
-        return ops.scaled(y, 3), third, fourth, much, ops.python(x)
+        return ops.scaled(y, 3), third, fourth, much, ops.python(x), self.foo.add_tensor(y)
 
 
 class _Enough(Exception):
@@ -121,7 +127,8 @@ def test_kernels_are_written_as_inductor_writes_them(monkeypatch: pytest.MonkeyP
     ours, theirs = _compiled(monkeypatch)
     assert json.loads(pt2wire.to_json(ours)) == json.loads(theirs)
     targets = [kernel.node.target for kernel in ours.nodes]
-    assert sorted({target.partition("::")[2] for target in targets}) == [
+    assert sorted({target.rpartition("::")[2] for target in targets}) == [
+        "call_torchbind",
         "listed",
         "much",
         "paired",
@@ -152,7 +159,7 @@ def _kernel(**changes: Any) -> Any:
     [
         (
             {"op_overload": torch.ops.higher_order.cond},
-            "expected a kernel that calls an operator, found a call",
+            "expected a kernel that calls an operator or a method of a script object, found a call",
         ),
         ({"op_overload": torch.ops.aten.item.default}, "expected a result of Tensor, .*, found number"),
         ({"unflatten_args": lambda *_: ([object()], {})}, "expected an argument that the format can hold"),

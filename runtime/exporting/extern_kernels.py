@@ -8,11 +8,13 @@ from typing import Any
 
 import torch
 from torch._export.serde.serialize import EnumEncoder, _dataclass_to_dict
+from torch._higher_order_ops.torchbind import CallTorchBind
 from torch.fx import Graph, Node
 from torch.utils import _pytree as pytree
 
 from ..arguments import check_list, described
 from ..errors import SerializeError
+from ..extensions import schema_of
 from ..generated import json_codec, types
 from ..trees import decode
 from .faults import located
@@ -62,13 +64,18 @@ def _export_kernel(kernel: Any) -> types.ExternKernelNode:
         raise TypeError(f"expected kernels as a list of fallback kernels, found {described(kernel)} in it")
     name, target = kernel.get_name(), kernel.op_overload
     try:
-        if not isinstance(target, torch._ops.OpOverload):
-            raise SerializeError(f"expected a kernel that calls an operator, found a call of {target!r:.80}")
+        if not isinstance(target, (torch._ops.OpOverload, CallTorchBind)):
+            raise SerializeError(
+                "expected a kernel that calls an operator or a method of a script object, "
+                f"found a call of {target!r:.80}"
+            )
         args, kwargs = kernel.unflatten_args(kernel.inputs, kernel.constant_args)
+        args = kernel.fill_non_provided_args(args, kwargs)
+        schema = target.schema(*args[:2]) if isinstance(target, CallTorchBind) else None
         node = types.Node(
             target=target.name(),  # type: ignore[no-untyped-call]
-            inputs=_export_inputs(target, kernel.fill_non_provided_args(args, kwargs), kwargs),
-            outputs=_export_outputs(kernel, target),
+            inputs=_export_inputs(target, args, kwargs, schema),
+            outputs=_export_outputs(kernel, schema or schema_of(target)),
             metadata=_metadata(target),
         )
     except SerializeError as error:
@@ -76,7 +83,9 @@ def _export_kernel(kernel: Any) -> types.ExternKernelNode:
     return types.ExternKernelNode(name=name, node=node)
 
 
-def _export_inputs(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[types.NamedArgument]:
+def _export_inputs(
+    target: Any, args: Sequence[Any], kwargs: dict[str, Any], schema: Any
+) -> list[types.NamedArgument]:
     """Write arguments as those of a node of a graph, whose inputs stand for what Inductor has names for."""
     graph, values = Graph(), Values(Symbols())
     nodes: dict[tuple[str, str], Node] = {}
@@ -91,7 +100,7 @@ def _export_inputs(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> 
         return nodes[reference]
 
     args, kwargs = pytree.tree_map(stand_in, (list(args), kwargs))
-    inputs = export_inputs(graph.call_function(target, tuple(args), kwargs), values)
+    inputs = export_inputs(graph.call_function(target, tuple(args), kwargs), values, schema)
     if values.beyond:
         raise SerializeError(f"expected arguments that the format can hold, found {values.beyond[0]}")
     return inputs
@@ -118,14 +127,15 @@ def _metadata(target: Any) -> dict[str, str]:
     from torch._library.custom_ops import _maybe_get_opdef
 
     # By it the library knows operators that take tensors without their gradients.
-    return {} if _maybe_get_opdef(target) is None else {"torch_library_custom_op": "1"}
+    is_custom = isinstance(target, torch._ops.OpOverload) and _maybe_get_opdef(target) is not None
+    return {"torch_library_custom_op": "1"} if is_custom else {}
 
 
 # -- outputs ----------------------------------------------------------------------------------------------
 
 
-def _export_outputs(kernel: Any, target: Any) -> list[types.Argument]:
-    returns = target._schema.returns
+def _export_outputs(kernel: Any, schema: Any) -> list[types.Argument]:
+    returns = schema.returns
     if len(returns) == 1:  # some operators give what they changed
         return [_export_output(returns[0], kernel.outputs or kernel.mutation_outputs)]
     return [_export_output(result, output) for result, output in zip(returns, kernel.outputs, strict=False)]

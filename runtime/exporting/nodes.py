@@ -166,12 +166,19 @@ _EMPTY_LISTS: dict[str, Make] = {
 }
 
 
+_Parameters = tuple[tuple[str, bool, Make | None], ...]
+
+
 @functools.lru_cache(maxsize=4096)
-def _parameters(target: OpOverload) -> tuple[tuple[str, bool, Make | None], ...]:
-    """An operator's parameters: name, whether given by keyword only, what makes an empty list's argument."""
+def _parameters(target: OpOverload) -> _Parameters:
+    return _parameters_in(schema_of(target))
+
+
+def _parameters_in(schema: Any) -> _Parameters:
+    """What a schema has: names, whether given by keyword only, what makes an empty list's argument."""
     return tuple(
         (argument.name, argument.kwarg_only, _EMPTY_LISTS.get(_item_kind(argument.type)))
-        for argument in schema_of(target).arguments
+        for argument in schema.arguments
     )
 
 
@@ -185,12 +192,19 @@ def _required(kind: Any) -> Any:
     return kind.getElementType() if kind.kind() == "OptionalType" else kind
 
 
-def export_inputs(node: Node, values: Values) -> list[types.NamedArgument]:
-    """Write what an operator is called with; parameters left to their defaults are left out."""
+def export_inputs(node: Node, values: Values, schema: Any = None) -> list[types.NamedArgument]:
+    """Write what an operator is called with; parameters left to their defaults are left out.
+
+    Args:
+        node: The call.
+        values: The values of its graph.
+        schema: That of what is called, where the operator itself has none.
+    """
     target: Any = node.target
     args, kwargs = node.args, node.kwargs
     inputs = []
-    for position, (name, keyword_only, empty_list) in enumerate(_parameters(target)):
+    parameters = _parameters(target) if schema is None else _parameters_in(schema)
+    for position, (name, keyword_only, empty_list) in enumerate(parameters):
         if name in kwargs:
             value, kind = kwargs[name], _KEYWORD
         elif position < len(args) and not keyword_only:
@@ -202,7 +216,8 @@ def export_inputs(node: Node, values: Values) -> list[types.NamedArgument]:
         )
     if len(inputs) != len(args) + len(kwargs):
         raise SerializeError(
-            f"expected arguments of {schema_of(target)}, found {len(args)} positional and {list(kwargs)}"
+            f"expected arguments of {schema or schema_of(target)}, found {len(args)} positional "
+            f"and {list(kwargs)}"
         )
     return inputs
 

@@ -134,7 +134,7 @@ def read_archive(
     known = {*records.FIXED_CONTENT, records.CONTAINER_ID, records.INDEX}
     archive = Archive(_reader=reader)
     views: dict[str, memoryview] = {}
-    stored = records.program_names(everything)
+    stored = dict.fromkeys(records.program_names(everything))
     if not stored:
         raise DeserializeError(
             "expected at least one program (models/NAME.json), found none",

@@ -313,6 +313,10 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+#: Characters that a column is padded to at most: a longer cell stands as it is, and does not pad every row.
+_PADDED = 100
+
+
 def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     cells = [[plain(str(cell)) for cell in row] for row in rows]
     if not cells:
@@ -324,9 +328,10 @@ def _print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obj
         # Whole lines for other programs, without frames and wrapping.
         if title:
             _print(title)
-        widths = [max(len(row[i]) for row in [list(columns), *cells]) for i in range(len(columns))]
-        for row in [list(columns), *cells]:
-            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        lines = [list(columns), *cells]
+        widths = [max(len(line[i]) for line in lines if len(line[i]) <= _PADDED) for i in range(len(columns))]
+        for line in lines:
+            padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
             _print(("  " if title else "") + "  ".join(padded).rstrip())
         return
     table = Table(title=Text(title) if title else None, title_justify="left")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from .archive.payloads import Payload
@@ -13,6 +13,8 @@ from .expressions import Apply, Expression, Float, Integer, Rational, parse_expr
 from .generated import types
 from .layouts import ITEM_SIZES, element_type
 from .operators import TargetKind, parse_target
+
+_INT64_MAX = (1 << 63) - 1
 
 
 @dataclass(slots=True)
@@ -49,8 +51,8 @@ class WeightSummary:
         name: Its qualified name.
         kind: `parameter`, `buffer`, `constant` or `pickled object`.
         type: Dtype and shape.
-        elements: How many elements.
-        bytes: How many bytes these take.
+        elements: How many elements; numbers beyond 64 bits, which no tensor has, stand as the largest.
+        bytes: How many bytes these take, likewise.
         record: The payload that it is a view of. Weights that share one have one storage.
     """
 
@@ -135,6 +137,7 @@ def summarize(tree: types.ExportedProgram, name: str = "model") -> ProgramSummar
     """
     module = tree.graph_module
     graphs = list(_graphs(module.graph))
+    tensors = _TensorTypes(module.graph)
     counts = Counter(_short(node.target) for graph in graphs for node in graph.nodes)
     return ProgramSummary(
         name=name,
@@ -143,8 +146,8 @@ def summarize(tree: types.ExportedProgram, name: str = "model") -> ProgramSummar
         dialects=list(tree.verifiers),
         nodes=sum(len(graph.nodes) for graph in graphs),
         subgraphs=len(graphs) - 1,
-        inputs=list(_inputs(module)),
-        outputs=list(_outputs(module)),
+        inputs=list(_inputs(module, tensors)),
+        outputs=list(_outputs(module, tensors)),
         symbols=[
             SymbolSummary(symbol, bounds.min_val, bounds.max_val)
             for symbol, bounds in tree.range_constraints.items()
@@ -186,7 +189,25 @@ def _target(spec: object) -> str | None:
     return next((name for name in names if name is not None), None)
 
 
-def _inputs(module: types.GraphModule) -> Iterator[ValueSummary]:
+#: Characters of the description of one value: no more, since any number of them may be one tensor.
+_DESCRIPTION_LENGTH = 500
+
+
+class _TensorTypes(dict[str, str]):
+    """The description of each tensor of a graph, made once, however many values are that tensor."""
+
+    def __init__(self, graph: types.Graph) -> None:
+        super().__init__()
+        self._metas = graph.tensor_values
+
+    def __missing__(self, name: str) -> str:
+        meta = self._metas.get(name)
+        text = "tensor" if meta is None else describe_tensor(meta)
+        self[name] = text if len(text) <= _DESCRIPTION_LENGTH else f"{text[:_DESCRIPTION_LENGTH]}..."
+        return self[name]
+
+
+def _inputs(module: types.GraphModule, tensors: Mapping[str, str]) -> Iterator[ValueSummary]:
     for spec in module.signature.input_specs:
         role, value = spec.type.replace("_", " "), spec.value
         if isinstance(value, types.InputToConstantInputSpec):
@@ -195,32 +216,30 @@ def _inputs(module: types.GraphModule) -> Iterator[ValueSummary]:
                 value.name, role, "None" if constant.type == "as_none" else repr(constant.value)
             )
         elif isinstance(value, types.UserInputSpec):
-            yield _value(module.graph, value.arg, role)
+            yield _value(tensors, value.arg, role)
         elif isinstance(value, types.InputToCustomObjSpec):
-            yield _value(module.graph, types.Argument.of_custom_obj(value.arg), role, _target(value))
+            yield _value(tensors, types.Argument.of_custom_obj(value.arg), role, _target(value))
         else:
             tensor = types.Argument.create(as_tensor=types.TensorArgument(value.arg.name))
-            yield _value(module.graph, tensor, role, _target(value))
+            yield _value(tensors, tensor, role, _target(value))
 
 
-def _outputs(module: types.GraphModule) -> Iterator[ValueSummary]:
+def _outputs(module: types.GraphModule, tensors: Mapping[str, str]) -> Iterator[ValueSummary]:
     for spec in module.signature.output_specs:
         role, value = spec.type.replace("_", " "), spec.value
         if isinstance(value, types.UserOutputSpec):
-            yield _value(module.graph, value.arg, role)
+            yield _value(tensors, value.arg, role)
         else:
             tensor = types.Argument.create(as_tensor=types.TensorArgument(value.arg.name))
-            yield _value(module.graph, tensor, role, _target(value))
+            yield _value(tensors, tensor, role, _target(value))
 
 
 def _value(
-    graph: types.Graph, argument: types.Argument, role: str, target: str | None = None
+    tensors: Mapping[str, str], argument: types.Argument, role: str, target: str | None = None
 ) -> ValueSummary:
     value = argument.value
     if argument.type == "as_tensor":
-        meta = graph.tensor_values.get(value.name)
-        described = describe_tensor(meta) if meta is not None else "tensor"
-        return ValueSummary(value.name, role, described, target)
+        return ValueSummary(value.name, role, tensors[value.name], target)
     if argument.type in ("as_sym_int", "as_sym_float", "as_sym_bool") and value.type == "as_name":
         return ValueSummary(value.as_name, role, argument.type.removeprefix("as_"), target)
     if argument.type == "as_custom_obj":
@@ -239,12 +258,18 @@ def _weights(payloads: Mapping[str, Payload], kinds: tuple[str, str]) -> Iterato
         if meta is None or payload.meta.use_pickle:
             yield WeightSummary(name, "pickled object", _pickled(meta), 0, len(payload.data), record)
             continue
-        elements = 1
-        for size in meta.sizes:
-            elements *= size.as_int if size.type == "as_int" else 0
+        elements = _product(size.as_int if size.type == "as_int" else 0 for size in meta.sizes)
         kind = kinds[0] if payload.meta.is_param else kinds[1]
-        nbytes = elements * ITEM_SIZES.get(element_type(meta), 0)
+        nbytes = _product([elements, ITEM_SIZES.get(element_type(meta), 0)])
         yield WeightSummary(name, kind, describe_tensor(meta, device=False), elements, nbytes, record)
+
+
+def _product(factors: Iterable[int]) -> int:
+    product = 1
+    for factor in factors:
+        # Nothing was checked yet: a file may have as many sizes as it likes.
+        product = max(-_INT64_MAX, min(product * factor, _INT64_MAX))
+    return product
 
 
 def _pickled(meta: types.TensorMeta | None) -> str:

@@ -13,6 +13,7 @@ import pytest
 import torch
 from pt2wire.cli import plain, run
 from pt2wire.expressions import parse_expression
+from pt2wire.generated import types
 from pt2wire.inspecting import show_expression, summarize, summarize_archive
 from rich.console import Console
 from torch import nn
@@ -152,6 +153,37 @@ def test_names_from_a_file_do_not_steer_the_terminal(model: Path, capsys: pytest
     assert run(["inspect", str(model.parent / "bad.json")]) == 0
     out = capsys.readouterr().out
     assert r"\x1b]0;owned\x07[red]" in out and "\x1b" not in out
+
+
+def test_a_long_name_does_not_pad_every_row(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = pt2wire.read(model).programs["model"]
+    tree.range_constraints |= {name: types.RangeConstraint(0, 5) for name in ("s" * 100_000, "short")}
+    (model.parent / "long.json").write_bytes(pt2wire.to_json(tree))
+    assert run(["inspect", str(model.parent / "long.json")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.endswith("s  0 to 5")] == ["  " + "s" * 100_000 + "  0 to 5"]
+    (short,) = (line for line in lines if line.startswith("  short "))
+    assert short.split() == ["short", "0", "to", "5"] and len(short) < 200
+
+
+def test_sizes_that_no_tensor_has_are_bounded(model: Path) -> None:
+    archive = pt2wire.read(model)
+    for payload in archive.weights["model"].values():
+        assert payload.meta.tensor_meta is not None
+        payload.meta.tensor_meta.sizes = [types.SymInt.of_int((1 << 63) - 1)] * 1000
+    (summary,) = summarize_archive(archive)
+    assert {(weight.elements, weight.bytes) for weight in summary.weights if weight.kind != "constant"} == {
+        ((1 << 63) - 1, (1 << 63) - 1)
+    }
+
+
+def test_many_inputs_that_are_one_large_tensor_are_described_in_short(model: Path) -> None:
+    tree = pt2wire.read(model).programs["model"]
+    tree.graph_module.graph.tensor_values["x"].sizes = [types.SymInt.of_int(7)] * 10_000
+    specs = tree.graph_module.signature.input_specs
+    specs += [spec for spec in specs if spec.type == "user_input"] * 1000
+    described = {value.type for value in summarize(tree).inputs if value.name == "x"}
+    assert [len(text) for text in described] == [503] and min(described).startswith("float32[7, 7")
 
 
 def test_inspect_imports_no_torch(model: Path) -> None:

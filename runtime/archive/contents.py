@@ -21,7 +21,7 @@ from ..trees import Codec, beyond_error, check_dropped, check_size, decode, deco
 from ..version import __version__
 from ..warning import warn_user
 from . import records
-from .index import Form, check_hash, choose_form, documents, index_entries
+from .index import Form, Index, check_hash, choose_form, documents, index_entries, look_up
 from .payloads import Payload, read_payloads
 from .reader import ArchiveReader
 from .target import Target, open_target
@@ -70,7 +70,7 @@ class NewProgram:
     flat_inputs: Content | None = None
 
 
-def read_index(reader: ArchiveReader) -> ArchiveIndex | None:
+def read_index(reader: ArchiveReader) -> Index | None:
     """The archive's index, if it has one.
 
     Raises:
@@ -81,12 +81,12 @@ def read_index(reader: ArchiveReader) -> ArchiveIndex | None:
     path = reader.path(records.INDEX)
     index, dropped = decode(thrift_codec, ArchiveIndex, reader.record(records.INDEX), path, reader.limits)
     check_dropped(dropped, SchemaVersion(*SCHEMA_VERSION), index.writer, path)
-    return index
+    return look_up(index)
 
 
 def read_program(
     reader: ArchiveReader,
-    index: ArchiveIndex | None,
+    index: Index | None,
     name: str,
     form: Form | None,
     views: dict[str, memoryview],
@@ -126,9 +126,7 @@ def read_program(
     )
 
 
-def _document(
-    reader: ArchiveReader, index: ArchiveIndex | None, record: str, form: Form, name: str
-) -> memoryview:
+def _document(reader: ArchiveReader, index: Index | None, record: str, form: Form, name: str) -> memoryview:
     if record not in reader:
         raise DeserializeError(
             f"expected program {name!r} as {form}, but the archive has no such record",

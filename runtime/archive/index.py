@@ -11,10 +11,11 @@ from __future__ import annotations
 import enum
 import hashlib
 import zlib
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import DeserializeError
-from ..generated.types import ArchiveIndex, IndexEntry
+from ..generated.types import ArchiveIndex, IndexEntry, Writer
 from ..warning import warn_user
 from . import records
 from .reader import ArchiveReader
@@ -71,7 +72,39 @@ def index_entries(name: str, form: Form, contents: tuple[bytes, bytes, bytes]) -
     ]
 
 
-def choose_form(reader: ArchiveReader, index: ArchiveIndex | None, name: str, form: Form | None) -> Form:
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The entries of an archive's index, as they are looked up.
+
+    Attributes:
+        writer: Who wrote the archive.
+        by_program: Name of the program -> record -> entry.
+        by_record: Record -> entry.
+    """
+
+    writer: Writer
+    by_program: dict[str, dict[str, IndexEntry]]
+    by_record: dict[str, IndexEntry]
+
+
+def look_up(index: ArchiveIndex) -> Index:
+    """The index by program and record, made once: an archive may have many of both.
+
+    Example:
+        >>> entry = IndexEntry(program="model", form="json", record="a", crc32=0, size=0, sha256="")
+        >>> writer = Writer(name="pt2wire", version="1", revision=1)
+        >>> list(look_up(ArchiveIndex(writer=writer, entries=[entry])).by_program)
+        ['model']
+    """
+    by_program: dict[str, dict[str, IndexEntry]] = {}
+    by_record: dict[str, IndexEntry] = {}
+    for entry in index.entries:
+        by_program.setdefault(entry.program, {}).setdefault(entry.record, entry)
+        by_record.setdefault(entry.record, entry)
+    return Index(index.writer, by_program, by_record)
+
+
+def choose_form(reader: ArchiveReader, index: Index | None, name: str, form: Form | None) -> Form:
     """Which form of a program to read.
 
     Args:
@@ -85,7 +118,7 @@ def choose_form(reader: ArchiveReader, index: ArchiveIndex | None, name: str, fo
     """
     if form is not None:
         return form
-    listed = {} if index is None else {e.record: e for e in index.entries if e.program == name}
+    listed = {} if index is None else index.by_program.get(name, {})
     json = documents(name, Form.JSON)
     if not listed:
         return Form.JSON
@@ -106,7 +139,7 @@ def choose_form(reader: ArchiveReader, index: ArchiveIndex | None, name: str, fo
     return Form.THRIFT if documents(name, Form.THRIFT).program in listed else Form.JSON
 
 
-def check_hash(reader: ArchiveReader, index: ArchiveIndex | None, record: str, content: memoryview) -> None:
+def check_hash(reader: ArchiveReader, index: Index | None, record: str, content: memoryview) -> None:
     """Compare a Thrift document with what the index says about it.
 
     Raises:
@@ -114,20 +147,19 @@ def check_hash(reader: ArchiveReader, index: ArchiveIndex | None, record: str, c
     """
     if index is None:
         return
-    for entry in index.entries:
-        if entry.record == record:
-            if entry.size != len(content) or entry.sha256 != hashlib.sha256(content).hexdigest():
-                raise DeserializeError(
-                    "the bytes are not those that the archive's index was made for",
-                    path=reader.path(record),
-                    hint='The file is damaged or was changed. form="json" reads the other form',
-                )
-            return
-    raise DeserializeError(
-        "the archive's index does not list this record",
-        path=reader.path(record),
-        hint='form="json" reads the other form',
-    )
+    entry = index.by_record.get(record)
+    if entry is None:
+        raise DeserializeError(
+            "the archive's index does not list this record",
+            path=reader.path(record),
+            hint='form="json" reads the other form',
+        )
+    if entry.size != len(content) or entry.sha256 != hashlib.sha256(content).hexdigest():
+        raise DeserializeError(
+            "the bytes are not those that the archive's index was made for",
+            path=reader.path(record),
+            hint='The file is damaged or was changed. form="json" reads the other form',
+        )
 
 
 def _differs(reader: ArchiveReader, listed: IndexEntry | None, record: str) -> bool:

@@ -89,11 +89,13 @@ def program_names(records: list[str]) -> list[str]:
         >>> program_names(["models/a.json", "thrift/b.compact", "thrift/b_weights.compact", "extra/x"])
         ['a', 'b']
     """
-    names = [r[len(MODELS) : -len(".json")] for r in records if r.startswith(MODELS) and r.endswith(".json")]
+    names = dict.fromkeys(
+        r[len(MODELS) : -len(".json")] for r in records if r.startswith(MODELS) and r.endswith(".json")
+    )
     present = set(records)
     for record in records:
         if record.startswith(THRIFT) and record.endswith(".compact"):
             name = record[len(THRIFT) : -len(".compact")]
-            if name not in names and weights_thrift(name) in present:
-                names.append(name)
-    return names
+            if weights_thrift(name) in present:
+                names.setdefault(name)
+    return list(names)

@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from pt2wire.generated import types
+from pt2wire.generated import thrift_codec, types
 
 from .archives import with_records
 from .hostile import (
+    INDEX,
     INPUTS,
     PROGRAM,
     Tree,
@@ -37,7 +38,7 @@ MIB = 1 << 20
 
 def _squeezed(changes: dict[str, bytes | None]) -> bytes:
     """The archive with some records changed, all deflated: a few KB for many MB."""
-    plainly = with_records(honest(), {"thrift/index.compact": None, **changes})
+    plainly = with_records(honest(), {INDEX: None, **changes})
     made = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(plainly)) as old,
@@ -108,6 +109,14 @@ def _lists_in_lists(depth: int = 60) -> bytes:
     file = io.BytesIO()
     torch.save(((value,), {"options": {"by": value}, "mode": "sum"}), file)
     return records({INPUTS: file.getvalue()})
+
+
+def _many_programs_and_entries() -> bytes:
+    """Many more programs, which are damaged, and an index that says nothing of any, at length."""
+    nothing = types.IndexEntry(program="", form="", record="", crc32=0, size=0, sha256="")
+    index = types.ArchiveIndex(types.Writer(name="evil", version="1", revision=1), [nothing] * 250_000)
+    damaged = (f"thrift/p{number}{part}.compact" for number in range(4000) for part in ("", "_weights"))
+    return _squeezed({INDEX: thrift_codec.encode(index), **dict.fromkeys(damaged, b"")})
 
 
 _S = "Symbol('s77', positive=True, integer=True)"
@@ -411,6 +420,10 @@ _HARMLESS: dict[str, tuple[Callable[[], bytes], str]] = {
             )
         ),
         "what is not used costs little",
+    ),
+    "many programs and entries of the index": (
+        _many_programs_and_entries,
+        "what the index says of a record is looked up",
     ),
     "many verifiers": (
         _plain(lambda v: v.update(verifiers=["TRAINING"] * 100_000)),

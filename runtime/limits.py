@@ -88,7 +88,7 @@ class Limits:
     exponent: int = 64
     range_name_length: int = 4_096
     guards: int = 4_096
-    guards_length: int = 1 << 18
+    guards_length: int = 1 << 19
     guard_length: int = 65_536
     guard_depth: int = 100
     guard_searches: int = 1 << 28

@@ -6,10 +6,12 @@ import builtins
 import importlib
 import inspect
 import io
+import json
 import math
 import operator
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pt2wire
 import pytest
@@ -94,6 +96,41 @@ def test_denied_operators_and_namespaces_exist() -> None:
     names = {name.partition(".")[0].replace("::", ".") for name in everything}
     assert set(DENIED_OPERATORS) <= names
     assert set(DENIED_NAMESPACES) <= {name.partition(".")[0] for name in names}
+
+
+#: Operators that honest programs call, though bad arguments end the process there or let it read beyond a
+#: tensor, by what has to be bad.
+UNSAFE: dict[str, tuple[str, ...]] = {
+    "weights, or running means, of another size": (
+        *("aten._batch_norm_no_update", "aten._batch_norm_with_update"),
+        *("aten._batch_norm_with_update_functional", "aten._native_batch_norm_legit"),
+        *("aten._native_batch_norm_legit_functional", "aten.native_batch_norm", "aten._weight_norm"),
+        *("aten._weight_norm_interface", "aten.mkldnn_rnn_layer"),
+    ),
+    "offsets, targets, pivots or indices": (
+        *("aten._embedding_bag", "aten.embedding_bag", "aten._ctc_loss", "aten.ctc_loss"),
+        *("aten.linalg_ldl_solve", "aten.lu_unpack", "aten._unsafe_masked_index"),
+        "aten._unsafe_masked_index_put_accumulate",
+    ),
+    "scales": ("aten._upsample_bilinear2d_aa",),
+    "dimensions": ("aten._fft_c2c", "aten._fft_c2r", "aten._fft_r2c", "prims.fft_r2c"),
+    "keys and queries that do not fit": ("aten._scaled_dot_product_flash_attention_for_cpu",),
+    "numbers": ("aten._linalg_eigvals", "aten.lcm", "aten.lcm_", "aten.linalg_eigvals"),
+    "tensors that are quantized, nested, sparse or laid out for oneDNN": (
+        *("aten._lazy_clone", "aten._neg_view", "aten._neg_view_copy", "aten.copy"),
+        *("aten.index_add_", "aten.index_copy_"),
+        *("aten.scatter_reduce_", "aten.trapezoid", "aten.trapz", "aten.view", "aten.view_copy"),
+        "prims.view_of_dtype",
+    ),
+}
+
+
+def test_what_ends_a_process_is_refused_unless_honest_programs_call_it() -> None:
+    stored = json.loads((Path(__file__).parent / "data" / "operators.json").read_text())
+    ends = {name for name, found in stored["operators"].items() if any(end != "hang" for end, _ in found)}
+    targets = {target.packet: target for name in ends if (target := parse_target(f"torch.ops.{name}"))}
+    let = {packet for packet, target in targets.items() if refusal(target) is None}
+    assert let == {packet for packets in UNSAFE.values() for packet in packets}
 
 
 def test_no_operator_with_a_storage_or_a_file_name_is_permitted() -> None:

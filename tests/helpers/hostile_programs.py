@@ -115,6 +115,26 @@ _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
         ),
         "its indices are not checked",
     ),
+    "_reshape_alias": (
+        _calls(
+            "aten._reshape_alias.default",
+            *(("self", _X), ("size", A.of_ints([4, 1 << 20])), ("stride", A.of_ints([1, 1]))),
+        ),
+        "it views memory by strides from the file",
+    ),
+    "_efficientzerotensor": (
+        _calls("aten._efficientzerotensor.default", ("size", A.of_ints([4, 2]))),
+        "it makes a tensor without memory",
+    ),
+    "native_layer_norm_backward": (
+        _calls(
+            "aten.native_layer_norm_backward.default",
+            *(("grad_out", _X), ("input", _X), ("normalized_shape", A.of_ints([3])), ("mean", _X)),
+            *(("rstd", _X), ("weight", A.of_none(True)), ("bias", A.of_none(True))),
+            ("output_mask", A.of_bools([True, False, False])),
+        ),
+        "the sizes of what it is given are not checked",
+    ),
     "_print": (_calls("aten._print.default", ("s", A.of_string("x"))), "it writes to the terminal"),
     "prim.Print": (_calls("prim.Print.default", ("s", A.of_string("x"))), "instructions of TorchScript"),
     "profiler": (

@@ -16,8 +16,8 @@ import unicodedata
 MAX_NAME = 4_096
 
 #: Names that have a meaning of their own in the source that torch.fx generates. A value named `inf` would
-#: silently stand in for infinity, one named `torch` for the module.
-RESERVED = frozenset({"self", "torch", "inf", "nan", "pytree", "fx_pytree"})
+#: silently stand in for infinity, one named `infj` for an imaginary one, one named `torch` for the module.
+RESERVED = frozenset({"self", "torch", "inf", "nan", "infj", "nanj", "pytree", "fx_pytree"})
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEVICE_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pt2wire.generated import CodecError, json_codec, types
 from pt2wire.importing.metadata import Metadata
 from pt2wire.validation import validate_tree
-from pt2wire.validation.metadata import metadata_problems
+from pt2wire.validation.metadata import KnownMetadata, metadata_problems
 from pt2wire.validation.operators import validate_operators
 
 from .helpers.lies import tree_of
@@ -65,7 +65,7 @@ def test_metadata_is_found_wrong_where_loading_refuses_it(key: str, text: str) -
         refused = []
     except pt2wire.DeserializeError:
         refused = [key]
-    assert [wrong for wrong, _ in metadata_problems({key: text}, set())] == refused
+    assert [wrong for wrong, _ in metadata_problems({key: text}, KnownMetadata())] == refused
 
 
 #: Why a tree without findings may be refused: what validation does not look for.

@@ -196,7 +196,7 @@ class _Maker:
         return self._made[identity]
 
     def _sparse(self, payload: Payload, meta: TensorMeta, where: str) -> Any:
-        parts = {name: self.make(part, f"{where}.{name}") for name, part in payload.inner.items()}
+        parts = {name: self._part(name, part, f"{where}.{name}") for name, part in payload.inner.items()}
         identity = (meta.layout, payload.meta.is_param, *map(id, parts.values()))
         if identity not in self._made:
             try:
@@ -205,6 +205,17 @@ class _Maker:
                 self._made[identity] = _finished(whole, payload.meta, meta)
             except RuntimeError as error:
                 raise DeserializeError(f"cannot make this tensor: {error}", path=where) from error
+        return self._made[identity]
+
+    def _part(self, name: str, payload: Payload, where: str) -> Any:
+        """A part of a sparse tensor. Indices get memory of their own: they are checked once, and a program
+        may change a weight that lies in the same payload."""
+        part = self.make(payload, where)
+        if name == "values":
+            return part
+        identity = ("indices", id(part))
+        if identity not in self._made:
+            self._made[identity] = part.clone()
         return self._made[identity]
 
 

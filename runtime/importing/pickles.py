@@ -60,7 +60,9 @@ def open_pickle(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols
-            with torch.serialization.safe_globals(list(known)):
+            # Else torch believes the indices of sparse tensors, and reads wherever they point.
+            checking = torch.sparse.check_sparse_tensor_invariants()  # type: ignore[no-untyped-call]
+            with torch.serialization.safe_globals(list(known)), checking:
                 return torch.load(
                     io.BytesIO(data),
                     map_location=devices.locations if isinstance(devices, Devices) else devices,

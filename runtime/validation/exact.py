@@ -38,6 +38,7 @@ def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
     if node.exact_inputs is None:
         scope.add("exact", "expected exact_inputs that name the subgraphs, found none", ".subgraphs")
         return
+    scope.placed = {subgraph.name for subgraph in node.subgraphs or ()}
     for position, subgraph in enumerate(node.subgraphs or ()):
         scope.at = ("nodes", index, "subgraphs", position)
         check_subgraph(scope, subgraph, "")
@@ -114,8 +115,7 @@ def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
 
 
 def _check_named_subgraph(scope: Scope, member: str, name: str) -> None:
-    known = scope.node.subgraphs or () if scope.node is not None else ()
-    if name not in [subgraph.name for subgraph in known]:
+    if scope.node is None or name not in scope.placed:
         scope.add("exact", f"expected one of the node's subgraphs, found {name[:80]!r}")
 
 
@@ -216,7 +216,7 @@ def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], name
             for message in note_problems(noted.custom, noted.metadata.get("custom"), limits):
                 scope.add("exact", message)
         if noted.module_stack is not None:
-            for message in module_stack_problems(noted.module_stack, noted.metadata):
+            for message in module_stack_problems(noted.module_stack, noted.metadata, scope.program.metadata):
                 scope.add("exact", message, ".module_stack")
 
 

@@ -132,6 +132,7 @@ def _check_stored(stored: list[StoredProgram], findings: Findings, permissions: 
 def _validate_program(tree: types.ExportedProgram, permissions: Permissions) -> list[Finding]:
     found = validate_tree(tree, permissions)
     try:
+        from .attributes import validate_attributes
         from .containers import validate_containers
         from .operators import validate_operators
     except ImportError as error:
@@ -140,7 +141,11 @@ def _validate_program(tree: types.ExportedProgram, permissions: Permissions) -> 
         warn_user("torch is not installed, so operators and classes of inputs were not checked")
         return found
     # What is not sound cannot be compared with schemas.
-    return found or [*validate_operators(tree), *validate_containers(tree, permissions)]
+    return found or [
+        *validate_operators(tree),
+        *validate_attributes(tree),
+        *validate_containers(tree, permissions),
+    ]
 
 
 def _configs(program: StoredProgram) -> tuple[types.PayloadConfig, types.PayloadConfig]:

@@ -13,7 +13,7 @@ from .exact import check_exact_inputs, check_exact_output, check_notes, check_or
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
 from .structures import check_flat_apply, check_held_structures
-from .subgraphs import check_operands
+from .subgraphs import check_operands, invoked
 from .texts import check_texts
 from .values import check_tensor_meta
 
@@ -83,9 +83,10 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     if graph.is_single_tensor_return and (len(graph.outputs) != 1 or not argument_names(graph.outputs[0])):
         scope.add("argument", f"expected one tensor as the only output, found {len(graph.outputs)} outputs")
     scope.at = ("nodes",)
+    held = {*scope.held, *(structure.target for structure in graph.structures or ())}
     for name in scope.subgraphs:
         scope.take(name)
-        if name in scope.held or name in [each.target for each in graph.structures or ()]:
+        if name in held:
             scope.add(
                 "held-tensor", f"expected a subgraph of another name than {name[:80]!r}, which is taken"
             )
@@ -147,7 +148,7 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             scope.add("exact", message, ".custom")
     if node.module_stack is not None:
         scope.program.own = True
-        for message in module_stack_problems(node.module_stack, node.metadata):
+        for message in module_stack_problems(node.module_stack, node.metadata, scope.program.metadata):
             scope.add("exact", message, ".module_stack")
     if scope.depth == 0:
         _check_tokens(scope, node)
@@ -247,10 +248,24 @@ def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:
 def _call_higher_order(scope: Scope, node: types.Node, target: Target) -> None:
     if target.name == "flat_apply":
         check_flat_apply(scope, node)
+    if target.name == "invoke_subgraph":
+        _check_identifier(scope, node)
     for message in check_operands(node, target.name):
         scope.add("subgraph", message, ".inputs")
     for message in check_texts(node, target.name):
         scope.add("call-text", message, ".inputs")
+
+
+def _check_identifier(scope: Scope, node: types.Node) -> None:
+    """PyTorch takes calls of one identifier for calls of one subgraph, whichever each of them names."""
+    found = invoked(node)
+    if found is not None:
+        identifier, graph = found
+        if scope.program.identified.setdefault(identifier, graph) != graph:
+            message = (
+                f"expected one subgraph behind the identifier {identifier[:80]!r}, found two that differ"
+            )
+            scope.add("subgraph", message, ".inputs")
 
 
 _CALLS: Mapping[TargetKind, Callable[[Scope, types.Node, Target], None]] = {

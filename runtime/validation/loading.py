@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..findings import Finding
 from ..generated import types
 from ..permissions import NO_PERMISSIONS, Permissions
+from .attributes import validate_attributes
 from .operators import validate_operators
 from .payloads import validate_payloads
 from .trees import validate_tree
@@ -30,7 +31,8 @@ def loading_findings(
     if not findings and weights is not None and constants is not None:
         findings = validate_payloads(tree, weights, constants, permissions)
     if not findings:
-        findings = [finding for finding in validate_operators(tree) if finding.rule != "unknown-operator"]
+        operators = [finding for finding in validate_operators(tree) if finding.rule != "unknown-operator"]
+        findings = operators + validate_attributes(tree)
     return findings
 
 

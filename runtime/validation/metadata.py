@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import DeserializeError
@@ -25,57 +26,81 @@ _SOURCE_TYPES: Mapping[str, type] = {
 }
 
 
+@dataclass(slots=True)
+class KnownMetadata:
+    """What nodes that were checked before say.
+
+    Attributes:
+        entries: Entries of their metadata in which nothing was found. Texts repeat from node to node.
+        modules: The path of each module, by its key. By keys `torch.export.unflatten` tells modules apart: of
+            two with one key it would call the first in place of the second.
+    """
+
+    entries: set[tuple[str, str]] = field(default_factory=set)
+    modules: dict[str, str] = field(default_factory=dict)
+
+
 def metadata_problems(
-    metadata: Mapping[str, str], known: set[tuple[str, str]], limits: Limits = DEFAULT_LIMITS
+    metadata: Mapping[str, str], known: KnownMetadata, limits: Limits = DEFAULT_LIMITS
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with the metadata of one node: keys, each with a message.
 
     Args:
         metadata: The metadata.
-        known: Entries in which nothing was found before; those of this node are added. Texts repeat from
-            node to node.
+        known: What was found before; what this node says is added.
         limits: Bounds on the nesting of sources.
 
     Example:
-        >>> list(metadata_problems({"custom": "{"}, set()))[0][0]
+        >>> list(metadata_problems({"custom": "{"}, KnownMetadata()))[0][0]
         'custom'
     """
     for entry in metadata.items():
-        if entry in known:
+        if entry in known.entries:
             continue
         key, text = entry
         # Empty texts say nothing, and keys that are not here are not read.
         check = _CHECKS.get(key)
-        problem = check(text, limits) if check is not None and text else None
+        problem = check(text, known, limits) if check is not None and text else None
         if problem is None:
-            known.add(entry)
+            known.entries.add(entry)
         else:
             yield key, problem
 
 
-def _module_stack(text: str, limits: Limits) -> str | None:
+def _module_stack(text: str, known: KnownMetadata, limits: Limits) -> str | None:
     try:
         modules = split_module_stack(text)
     except DeserializeError as error:
         return error.message
-    return next(filter(None, (path_problem(path) for _, path, _ in modules)), None)
+    return next(_module_problems([(key, path) for key, path, _ in modules], known), None)
 
 
-def module_stack_problems(frames: Sequence[types.ModuleFrame], metadata: Mapping[str, str]) -> Iterator[str]:
+def module_stack_problems(
+    frames: Sequence[types.ModuleFrame], metadata: Mapping[str, str], known: KnownMetadata
+) -> Iterator[str]:
     """What is wrong with the modules in which a node was made, next to the metadata that PyTorch reads.
 
     Example:
-        >>> list(module_stack_problems([types.ModuleFrame("k", "a;b", "m.Model")], {"torch_fn": "f"}))
+        >>> frames = [types.ModuleFrame("k", "a;b", "m.Model")]
+        >>> list(module_stack_problems(frames, {"torch_fn": "f"}, KnownMetadata()))
         []
     """
     if metadata.get("nn_module_stack"):
         yield "expected no metadata['nn_module_stack'] beside the exact one, found some"
     if len({frame.key for frame in frames}) != len(frames):
         yield "expected each key once, found one again"
-    yield from filter(None, (path_problem(frame.path) for frame in frames))
+    yield from _module_problems([(frame.key, frame.path) for frame in frames], known)
 
 
-def _source_stack(text: str, limits: Limits) -> str | None:
+def _module_problems(modules: Iterable[tuple[str, str]], known: KnownMetadata) -> Iterator[str]:
+    for key, path in modules:
+        if (problem := path_problem(path)) is not None:
+            yield problem
+        if (other := known.modules.setdefault(key, path)) != path:
+            yield f"expected one path of the module {key[:80]!r}, found {other[:80]!r} and {path[:80]!r}"
+
+
+def _source_stack(text: str, known: KnownMetadata, limits: Limits) -> str | None:
     for entry in text.split(_SEPARATOR):
         if entry.count(",") != 1:
             return f"expected a name and a function with a comma between, found {entry[:80]!r}"
@@ -105,7 +130,7 @@ def _inner(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _from_node(text: str, limits: Limits) -> str | None:
+def _from_node(text: str, known: KnownMetadata, limits: Limits) -> str | None:
     try:
         pending: list[tuple[Any, int]] = [(json.loads(text), 0)]
     except (ValueError, RecursionError) as error:
@@ -129,9 +154,9 @@ def _from_node(text: str, limits: Limits) -> str | None:
     return None
 
 
-_CHECKS: Mapping[str, Callable[[str, Limits], str | None]] = {
+_CHECKS: Mapping[str, Callable[[str, KnownMetadata, Limits], str | None]] = {
     "nn_module_stack": _module_stack,
     "source_fn_stack": _source_stack,
-    "custom": check_json,
+    "custom": lambda text, known, limits: check_json(text, limits),
     "from_node": _from_node,
 }

@@ -49,6 +49,7 @@ _RULES = (
     Rule(
         "fqn", "tree", "The name of a weight or module cannot end the string it is pasted into.", unsafe=True
     ),
+    Rule("fqn-clash", "tree", "No weight takes another's place in the modules that PyTorch makes of names."),
     Rule("constant-text", "tree", "A string input cannot end the string it is pasted into.", unsafe=True),
     Rule("duplicate-name", "tree", "A name is defined once in its graph."),
     Rule("undefined-name", "tree", "A name is defined before it is used."),
@@ -124,6 +125,7 @@ _RULES = (
     Rule("payload-record", "payloads", "A payload's record is a plain file name; one record has one dtype."),
     Rule("unknown-operator", "operators", "An operator is registered in this process."),
     Rule("unknown-class", "classes", "A class in a treespec is registered with pytree in this process."),
+    Rule("attribute", "classes", "No part of a weight's name is one that every module has: `forward`."),
     Rule("operator-arguments", "operators", "The arguments of an operator fit its schema."),
     Rule("operator-returns", "operators", "The outputs of an operator fit its schema."),
     Rule("file", "file", "The file is an archive that can be read, and each record decodes."),

@@ -10,6 +10,7 @@ from ..names import check_value_name
 from ..operators import HIGHER_ORDER, Target, TargetKind, allowing, parse_target, refusal
 from ..permissions import Permissions
 from ..treespecs import TreeSpecNode
+from .metadata import KnownMetadata
 from .rules import Findings
 from .values import Symbols
 
@@ -47,7 +48,8 @@ class ProgramState:
         symbols: The program's symbols.
         permissions: What the caller permits.
         argument_names: Names of arguments that were checked; the empty one stands for a positional argument.
-        metadata: Entries of nodes' metadata in which nothing was found.
+        metadata: Entries of nodes' metadata in which nothing was found, and the modules in them.
+        identified: Subgraphs by the identifier that they are invoked with.
         custom_objects: Names of custom objects that are no value of a graph, so constants of the archive.
         pending: Subgraphs that are still to be checked; a list rather than recursion, since a file decides
             how deep they nest.
@@ -64,7 +66,8 @@ class ProgramState:
         self.permissions = permissions
         self.argument_names: set[str] = {""}
         self.custom_objects: set[str] = set()
-        self.metadata: set[tuple[str, str]] = set()
+        self.metadata = KnownMetadata()
+        self.identified: dict[str, types.Graph] = {}
         self.pending: list[Pending] = []
         self.tokens: set[str] = set()
         self.own = beyond
@@ -108,6 +111,7 @@ class Scope:
         held: The tensors that the graph holds, by name of the attribute.
         structures: The tree specs that the graph holds, by name; None for a function.
         getters: Names of the nodes that get a subgraph or such a tensor in torch.fx.
+        placed: Names of the subgraphs that the node has inside of containers.
         levels: Levels on the stack of functorch that were opened and not closed.
         node: The node that is being checked; None for inputs and outputs.
         at: Where we are in the graph. A path is spelled out only for a finding.
@@ -124,6 +128,7 @@ class Scope:
         "levels",
         "node",
         "path",
+        "placed",
         "program",
         "structures",
         "subgraphs",
@@ -142,6 +147,7 @@ class Scope:
         self.held: dict[str, types.GraphConstant] = {}
         self.structures: dict[str, TreeSpecNode | None] = {}
         self.getters: set[str] = set()
+        self.placed: set[str] = set()
         self.levels = 0
         self.node: types.Node | None = None
         self.at: tuple[str | int, ...] = ()

@@ -14,6 +14,7 @@ from ..limits import Limits
 from ..names import check_forward_name, check_fqn, check_key, check_text, check_value_name
 from ..treespecs import TreeSpecNode, enum_member, key_texts, parse_treespec
 from .arguments import argument_names
+from .fqns import clashes
 from .rules import Findings
 from .scopes import Scope
 
@@ -56,10 +57,21 @@ def constant_names(signature: types.GraphSignature) -> Iterator[str]:
             yield spec.constant_input.name
 
 
-def check_signature(graph: types.Graph, signature: types.GraphSignature, findings: Findings) -> None:
-    """Checks the signature against the inputs and outputs of the graph."""
+def weight_names(signature: types.GraphSignature) -> Iterator[tuple[str, str]]:
+    """The qualified names of the weights among the inputs, each behind its path."""
+    for index, spec in enumerate(signature.input_specs):
+        if (field := WEIGHTS.get(spec.type)) is not None:
+            path = f"{_SIGNATURE}.input_specs[{index}].{spec.type}.{field}"
+            yield path, getattr(spec.value, field)
+
+
+def check_signature(
+    graph: types.Graph, signature: types.GraphSignature, scope: Scope, findings: Findings
+) -> None:
+    """Checks the signature against the inputs and outputs of the graph, which was checked in `scope`."""
     named: dict[str, set[str]] = {kind: set() for kind in ("parameter", "buffer", "user_input")}
     _check_inputs(graph, signature, named, findings)
+    _check_weights(signature, scope, findings)
     _check_outputs(graph, signature, named, findings)
 
 
@@ -73,7 +85,6 @@ def _check_inputs(
             f"{_SIGNATURE}.input_specs",
             f"expected {len(graph.inputs)} input specs, one for each graph input, found {len(specs)}",
         )
-    fqns: set[str] = set()
     for index, spec in enumerate(specs):
         path = f"{_SIGNATURE}.input_specs[{index}].{spec.type}"
         kind, value = spec.type, spec.value
@@ -84,19 +95,25 @@ def _check_inputs(
                 message = f"expected {_shown(given)} as graph input {index} is, found {found}"
                 findings.add("signature-inputs", path, message)
         if kind in WEIGHTS:
-            fqn = getattr(value, WEIGHTS[kind])
-            where = f"{path}.{WEIGHTS[kind]}"
-            if (problem := check_fqn(fqn)) is not None:
-                findings.add("fqn", where, f"expected a qualified name, found {fqn[:80]!r}: {problem}")
-            if fqn in fqns:
-                findings.add("duplicate-fqn", where, f"expected {fqn[:80]!r} once, found it again")
-            fqns.add(fqn)
             if kind in named:
-                named[kind].add(fqn)
+                named[kind].add(getattr(value, WEIGHTS[kind]))
         elif kind == "user_input":
             named[kind].update(argument_names(value.arg))
         elif kind == "constant_input":
             _check_constant(value, path, findings)
+
+
+def _check_weights(signature: types.GraphSignature, scope: Scope, findings: Findings) -> None:
+    kinds = [spec.type for spec in signature.input_specs if spec.type in WEIGHTS]
+    known: dict[str, tuple[str, str]] = {}  # path and kind
+    for kind, (path, fqn) in zip(kinds, weight_names(signature), strict=True):
+        if (problem := check_fqn(fqn)) is not None:
+            findings.add("fqn", path, f"expected a qualified name, found {fqn[:80]!r}: {problem}")
+        if fqn in known:
+            findings.add("duplicate-fqn", path, f"expected {fqn[:80]!r} once, found it again")
+        known[fqn] = path, kind
+    for fqn, problem in clashes({fqn: kind for fqn, (_, kind) in known.items()}, scope.subgraphs):
+        findings.add("fqn-clash", known[fqn][0], f"{problem}, in {fqn[:80]!r}")
 
 
 def _check_constant(spec: types.InputToConstantInputSpec, path: str, findings: Findings) -> None:

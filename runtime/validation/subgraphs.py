@@ -209,6 +209,15 @@ def check_operands(node: types.Node, name: str) -> Iterator[str]:
         yield f"expected {_count(node.outputs)} outputs of {graphs[0].name!r}, found {counts[0]}"
 
 
+def invoked(node: types.Node) -> tuple[str, types.Graph] | None:
+    """The identifier and the subgraph of a call of `invoke_subgraph`; None where it has no identifier."""
+    arguments = _Arguments()
+    for _ in _match(CALLS["invoke_subgraph"], _given(node), arguments):
+        return None  # what does not fit is said elsewhere
+    identifier, subgraph = arguments.given["identifier"], arguments.given["subgraph"]
+    return (identifier.value, subgraph.value.graph) if identifier.type == "as_string" else None
+
+
 def _given(node: types.Node) -> list[tuple[str, _Given]]:
     if node.exact_inputs is None:
         return [(named.name, named.arg) for named in node.inputs]

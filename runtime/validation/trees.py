@@ -54,7 +54,7 @@ found 'os.system', in node 'relu' (os.system) [target]
         spec.token.arg.name for spec in module.signature.input_specs if spec.type == "token"
     )
     scope = check_graphs(program, module.graph, "graph_module.graph", constant_names(module.signature))
-    check_signature(module.graph, module.signature, findings)
+    check_signature(module.graph, module.signature, scope, findings)
     check_module_calls(module, scope, findings, limits)
     _check_module_metadata(module, findings, limits)
     if module.custom is not None:

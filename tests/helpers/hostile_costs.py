@@ -122,6 +122,17 @@ def _many_programs_and_entries() -> bytes:
 _S = "Symbol('s77', positive=True, integer=True)"
 
 
+def _many_held(found: Tree) -> None:
+    empty = types.Graph([], [], [], {}, {}, {})
+    branches = [types.GraphArgument(name=f"g{number}", graph=empty) for number in range(3_000)]
+    call(found, "cond").inputs += [
+        types.NamedArgument("", A.of_graph(branch), types.ArgumentKind.POSITIONAL) for branch in branches
+    ]
+    graph(found).structures = [
+        types.GraphStructure(name=f"s{number}", target=f"s{number}", callee="x") for number in range(30_000)
+    ]
+
+
 def _symbol(number: int) -> str:
     return f"Symbol('s{number}', positive=True, integer=True)"
 
@@ -376,6 +387,7 @@ _COSTS: dict[str, tuple[Callable[[], bytes], str]] = {
         _plain(lambda v: v["graph_module"]["graph"].update(outputs=[{"as_none": True}] * 300_000)),
         "reading takes linear time",
     ),
+    "many subgraphs beside many tree specs": (tree(_many_held), "names are looked up, not searched for"),
     "dictionaries in dictionaries": (tree(lambda t: _deep_argument(t, 50)), "depth is bounded"),
     "many dimensions": (
         _plain(

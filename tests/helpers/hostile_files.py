@@ -450,6 +450,12 @@ class _Shell:
         return (os.system, (SHELL,))
 
 
+class _Sparse:
+    def __reduce__(self) -> Any:
+        parts = torch.tensor([[1 << 40], [0]]), torch.ones(1), (4, 3), True
+        return torch._utils._rebuild_sparse_tensor, (torch.sparse_coo, parts)
+
+
 def _saved(value: object, **options: Any) -> bytes:
     file = io.BytesIO()
     torch.save(value, file, **options)
@@ -481,6 +487,7 @@ _INPUT_PICKLES: dict[str, Callable[[], bytes]] = {
     "code behind tensors": lambda: _saved(((torch.ones(4, 3), _Opens()), {})),
     "nonsense": lambda: b"\x80\x04nonsense",
     "another structure": lambda: _saved((1, 2, 3)),
+    "indices of nowhere": lambda: _saved(((_Sparse(),), {"options": {"by": torch.ones(3)}, "mode": "sum"})),
     "an endless list": lambda: pickle.dumps([])[:-1] + b"(" * 100_000 + b".",
     "nothing": lambda: b"",
 }

@@ -393,6 +393,24 @@ _GRAPHS: dict[str, tuple[Callable[[Tree], object], str]] = {
         "integers have no gradients",
     ),
 }
+
+
+def _invoke_both_branches(found: Tree) -> None:
+    """Calls both branches of `cond`, one after the other, by one identifier."""
+    nodes = graph(found).nodes
+    node = call(found, "cond")
+    _, first, second, operands = (named.arg for named in node.inputs)
+    node.target, node.exact_inputs = "torch.ops.higher_order.invoke_subgraph", None
+    other = copy.deepcopy(node)
+    other.name, other.outputs[0].as_tensor.name = "other_call", "other"
+    graph(found).tensor_values["other"] = graph(found).tensor_values[node.outputs[0].as_tensor.name]
+    for each, branch in ((node, first), (other, second)):
+        arguments = [branch, A.of_string("same"), A.of_tensor(operands.as_tensors[0])]
+        each.inputs = [types.NamedArgument("", argument, _POSITIONAL) for argument in arguments]
+    nodes.insert(nodes.index(node), other)
+
+
+_GRAPHS["two subgraphs of one identifier"] = _invoke_both_branches, "what is invoked is what is named"
 for _name, (_change, _proves) in _GRAPHS.items():
     add("graphs", _name, _proves, tree(_change))
 

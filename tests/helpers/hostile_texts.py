@@ -11,13 +11,17 @@ from pt2wire.generated import types
 from .hostile import (
     CODE,
     MARKER,
+    PROGRAM,
     SHELL,
     TRAP,
+    WEIGHTS,
     Tree,
     add,
     add_keyword,
     call,
     graph,
+    honest_records,
+    records,
     root,
     set_size,
     set_subgraph,
@@ -157,6 +161,7 @@ _NAMES: dict[str, tuple[Callable[[Tree], object], str]] = {
     "a weight with a default": (lambda t: _rename_input(t, 0, f"p={CODE}"), "placeholders are identifiers"),
     "a node with a statement": (lambda t: _rename_node(t, f"y; {CODE}; z"), "nodes have identifiers"),
     "a node with a line": (lambda t: _rename_node(t, f"y = 1\n    {CODE}\n    z"), "nodes have identifiers"),
+    "a node called infj": (lambda t: _rename_node(t, "infj"), "infj would stand in for imaginary infinity"),
     "a node called inf": (lambda t: _rename_node(t, "inf"), "inf would stand in for infinity"),
     "a node that shadows an input": (lambda t: _rename_node(t, "x"), "each name is defined once"),
     "a keyword of a call": (
@@ -221,6 +226,29 @@ _NAMES: dict[str, tuple[Callable[[Tree], object], str]] = {
 }
 for _name, (_change, _proves) in _NAMES.items():
     add("names", _name, _proves, tree(_change))
+
+
+def _weights_named(names: dict[str, str]) -> Callable[[], bytes]:
+    """The archive with other names of weights, in its program and for their payloads."""
+
+    def make() -> bytes:
+        found, config = json.loads(honest_records()[PROGRAM]), json.loads(honest_records()[WEIGHTS])
+        for spec in found["graph_module"]["signature"]["input_specs"]:
+            if "parameter" in spec:
+                spec["parameter"]["parameter_name"] = names[spec["parameter"]["parameter_name"]]
+        config["config"] = {names.get(old, old): payload for old, payload in config["config"].items()}
+        return records({PROGRAM: json.dumps(found).encode(), WEIGHTS: json.dumps(config).encode()})
+
+    return make
+
+
+for _name, _weight, _bias, _proves in (
+    ("a weight before that of the first call", "b@1.w", "b.w", "no weight takes another's place"),
+    ("a weight in a weight", "a", "a.b", "weights hold no weights"),
+    ("a weight in a subgraph", "true_graph_0.w", "b", "no weight gets into a subgraph"),
+    ("a weight called forward", "forward", "b", "no weight takes the place of a method"),
+):
+    add("names", _name, _proves, _weights_named({"linear.weight": _weight, "linear.bias": _bias}))
 
 
 # -- texts ------------------------------------------------------------------------------------------------
@@ -506,6 +534,11 @@ def _note(key: str, value: str) -> Callable[[Tree], None]:
     return change
 
 
+def _one_key(found: Tree) -> None:
+    for number, node in enumerate(graph(found).nodes):
+        node.metadata["nn_module_stack"] = f"k,,m.M;l,path{number},m.L"
+
+
 _CLASS_OF = "torch.os.system"
 _METADATA: dict[str, tuple[Callable[[Tree], object], str, bool]] = {
     "a source function": (
@@ -546,6 +579,7 @@ _METADATA: dict[str, tuple[Callable[[Tree], object], str, bool]] = {
         "paths that unflattening would run are refused",
         True,
     ),
+    "modules of one key": (_one_key, "unflattening takes no module for another", True),
     "half a module stack": (_note("nn_module_stack", "a,b"), "each entry has three parts", True),
     "a verifier": (lambda t: t.verifiers.append(f"x or {CODE}"), "dialects are registered ones", True),
     "a note on the module": (

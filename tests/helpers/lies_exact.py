@@ -190,7 +190,7 @@ def _frames(*keys: str) -> list[types.ModuleFrame]:
 def modules_that_pytorch_is_told_otherwise(tree: Tree) -> None:
     _sign(tree)
     node = node_of(tree, "cond")
-    node.metadata["nn_module_stack"], node.module_stack = "k,,m.Model", _frames("k")
+    node.metadata["nn_module_stack"], node.module_stack = "l,,m.Model", _frames("k")
 
 
 @lie("exact", f"{NODE}.module_stack", f"expected each key once, found one again, {COND}")

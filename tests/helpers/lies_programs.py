@@ -173,6 +173,47 @@ def one_output_spec_too_few(tree: Tree) -> None:
     tree.graph_module.graph.outputs.append(types.Argument.create(as_none=True))
 
 
+def _name_weights(tree: Tree, *names: str) -> None:
+    for spec, name in zip(tree.graph_module.signature.input_specs, names, strict=False):
+        spec.parameter.parameter_name = name
+
+
+@lie(
+    "fqn-clash",
+    f"{SIGNATURE}.input_specs[0].parameter.parameter_name",
+    "expected it behind 'a.b.w', which else takes its place in modules, in 'a.b@1.w'",
+)
+def weight_before_that_of_the_first_call(tree: Tree) -> None:
+    _name_weights(tree, "a.b@1.w", "a.b.w")
+
+
+@lie(
+    "fqn-clash",
+    f"{SIGNATURE}.input_specs[1].parameter.parameter_name",
+    "expected modules around it, found the weight 'a', in 'a.b'",
+)
+def weight_in_a_weight(tree: Tree) -> None:
+    _name_weights(tree, "a", "a.b")
+
+
+@lie(
+    "fqn-clash",
+    f"{SIGNATURE}.input_specs[0].parameter.parameter_name",
+    "expected another name than 'true_graph_0', which is a subgraph, in 'true_graph_0.w'",
+)
+def weight_in_a_subgraph(tree: Tree) -> None:
+    _name_weights(tree, "true_graph_0.w")
+
+
+@lie(
+    "fqn-clash",
+    f"{SIGNATURE}.input_specs[0].parameter.parameter_name",
+    f"expected at most 8 calls such as `name@1` in it, found more, in '{'a@1.' * 9}w'",
+)
+def weight_of_many_calls(tree: Tree) -> None:
+    _name_weights(tree, "a@1." * 9 + "w")
+
+
 @lie(
     "duplicate-fqn",
     f"{SIGNATURE}.input_specs[1].parameter.parameter_name",
@@ -282,6 +323,16 @@ def treespec_with_a_leaf_too_few(tree: Tree) -> None:
     signature = tree.graph_module.module_call_graph[0].signature
     assert signature is not None
     signature.out_spec = f"[1, {LEAF}]"
+
+
+@lie(
+    "metadata",
+    f"{GRAPH}.nodes[1].metadata['nn_module_stack']",
+    "expected one path of the module 'k', found 'a' and 'b', in node 'add' (torch.ops.aten.add.Tensor)",
+)
+def modules_of_one_key(tree: Tree) -> None:
+    for node, path in zip(tree.graph_module.graph.nodes, "ab", strict=False):
+        node.metadata["nn_module_stack"] = f"k,{path},m.M"
 
 
 @lie(

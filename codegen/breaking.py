@@ -65,8 +65,8 @@ def _from_git(revision: str, schema_path: Path) -> bytes:
         raise SourceError(f"expected a file or a git revision to compare with, found {revision!r}")
     place = schema_path.resolve()  # git would show where a link leads, not what is there
     try:
-        # One argument, which cannot be an option; `./` makes git look beside the folder that it runs in.
-        done = _git(place.parent, "show", f"{revision}:./{place.name}")
+        # One file of one revision: a range is refused. `./` makes git look in the folder that it runs in.
+        done = _git(place.parent, "cat-file", "blob", f"{revision}:./{place.name}")
         if done.returncode != 0:
             shallow = _git(place.parent, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true"
             raise SourceError(_refusal(revision, schema_path, done.stderr.decode(errors="replace"), shallow))

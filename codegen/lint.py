@@ -38,15 +38,14 @@ def _own_ids(schema: Schema) -> Iterator[Report]:
         name = f"{definition.name}.{field.name}"
         if definition.own:
             continue
+        # Of a schema of one's own, too: neither side is called PyTorch's.
         if field.own and field.id < FIRST_OWN_ID:
-            message = f"`{name}` is ours and has the id {field.id}"
-            yield Report(field.position, message, f"PyTorch may take that id; ours start at {FIRST_OWN_ID}")
+            message = f"`{name}` extends the format, as `since_revision` says, and has the id {field.id}"
+            hint = f"The format itself may take that id; those of extensions start at {FIRST_OWN_ID}"
+            yield Report(field.position, message, hint)
         if not field.own and field.id >= FIRST_OWN_ID:
-            message = f"`{name}` is PyTorch's and has the id {field.id}"
-            hint = f"Ids from {FIRST_OWN_ID} up are ours; mark it with `since_revision`"
-            if schema.revision == 0:  # a format that nobody has extended, perhaps none of PyTorch's
-                message = f"`{name}` has the id {field.id}, which is kept for those who extend the format"
-                hint = f"Take one from 1 to {FIRST_OWN_ID - 1}"
+            message = f"`{name}` has the id {field.id}, which is kept for those who extend the format"
+            hint = f"Take one from 1 to {FIRST_OWN_ID - 1}, or mark an extension with `since_revision`"
             yield Report(field.position, message, hint)
 
 

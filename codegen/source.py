@@ -24,9 +24,13 @@ _KINDS = {
 }
 
 
+#: How deeply a schema nests, down to what is reserved: more than that is none.
+_MAX_DEPTH = 32
+
+
 def shortened(text: str) -> str:
-    """A text from the file as messages show it: on one line, and cut."""
-    line = " ".join(text.split())
+    """A text from the file as messages show it: what does not print as an escape, and cut."""
+    line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
     return line if len(line) <= 60 else line[:57] + "..."
 
 
@@ -84,6 +88,8 @@ Element = Scalar | Sequence | Mapping
 class _PlainLoader(yaml.SafeLoader):
     """Composes nodes without anchors and aliases, so that the result is a tree, and without tags."""
 
+    depth = 0
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
@@ -95,7 +101,12 @@ class _PlainLoader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(
                 problem=f"expected plain data, found the tag {event.tag!r}", problem_mark=event.start_mark
             )
-        return super().compose_node(parent, index)
+        if self.depth == _MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=event.start_mark)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 def read_source(data: bytes, file: str, faults: FaultList) -> Element | None:
@@ -115,8 +126,10 @@ def read_source(data: bytes, file: str, faults: FaultList) -> Element | None:
         place = _place(file, data[: error.start].decode("utf-8", "replace"))
         faults.add("yaml-syntax", place, f"expected UTF-8, found the byte 0x{data[error.start]:02x}")
         return None
+    loader: _PlainLoader | None = None
     try:
-        node = yaml.compose(text, Loader=_PlainLoader)
+        loader = _PlainLoader(text)
+        node = loader.get_single_node()
         if node is None:
             faults.add("yaml-syntax", Position(file, 1, 1), "expected a mapping, found an empty file")
             return None
@@ -125,21 +138,28 @@ def read_source(data: bytes, file: str, faults: FaultList) -> Element | None:
         place = _place(file, text[: error.position])
         faults.add("yaml-syntax", place, f"the character {chr(error.character)!a} is not allowed in YAML")
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = Position(file, mark.line + 1, mark.column + 1) if mark else Position(file, 1, 1)
-        faults.add("yaml-syntax", place, _problem(error))
-    except RecursionError:
-        faults.add("yaml-syntax", Position(file, 1, 1), "nested too deeply")
+        mark, problem = _located(error, len(text))
+        faults.add("yaml-syntax", _marked(file, mark), problem)
     except (ValueError, OverflowError) as error:
-        # PyYAML lets a malformed escape such as "\UFFFFFFFF" escape as it is, without a place.
-        faults.add("yaml-syntax", Position(file, 1, 1), f"not well-formed YAML: {error}")
+        # PyYAML lets a malformed escape such as "\UFFFFFFFF" escape as it is, where its loader stands.
+        assert loader is not None, "PyYAML reads no escapes before it is asked for a node"
+        faults.add("yaml-syntax", _marked(file, loader.get_mark()), f"not well-formed YAML: {error}")
     return None
 
 
-def _problem(error: yaml.MarkedYAMLError) -> str:
-    """What PyYAML says: a sentence that begins with `but` goes on from its context."""
-    problem: str = error.problem or "not well-formed YAML"
-    return f"{error.context}, {problem}" if error.context and problem.startswith("but ") else problem
+def _marked(file: str, mark: yaml.Mark) -> Position:
+    return Position(file, mark.line + 1, mark.column + 1)
+
+
+def _located(error: yaml.MarkedYAMLError, end: int) -> tuple[yaml.Mark, str]:
+    """Where PyYAML finds a fault, and what it says."""
+    mark, problem = error.problem_mark or error.context_mark, error.problem or "not well-formed YAML"
+    assert mark is not None, "PyYAML says of each such error where it is"
+    # What is still open at the end of a file is at fault where it begins.
+    opening = error.context_mark if mark.index >= end else None
+    if error.context and (opening or problem.startswith("but ")):
+        problem = f"{error.context}, {problem}"
+    return opening or mark, problem
 
 
 def _place(file: str, before: str) -> Position:
@@ -198,4 +218,4 @@ class _Converter:
         return text
 
     def _position(self, node: yaml.Node) -> Position:
-        return Position(self._file, node.start_mark.line + 1, node.start_mark.column + 1)
+        return _marked(self._file, node.start_mark)

@@ -112,6 +112,14 @@ printTo read validate write
 """
 )
 
+#: Names in the modules and headers that Apache's compiler makes, which a type would hide there.
+_THRIFT_CODE = _words(
+    """
+TApplicationException TException TFrozenDict TMessageType TProtocolException TTransport TType all_structs fid
+fix_spec fname ftype int16_t int32_t int64_t iprot oprot sys uint32_t
+"""
+)
+
 #: Words of the schema language itself: a type so named could not be told from them.
 SCHEMA = frozenset({"optional", "list", "map", "bool", "i64", "double", "string", "binary"})
 
@@ -124,7 +132,7 @@ _CPP_WORDS = cpp.KEYWORDS | MACROS
 #: For each kind of name: the languages, and what each takes.
 FOR_NAMESPACES = {"Thrift": THRIFT, "C++": _CPP_WORDS | {"std"}}
 FOR_TYPES = {
-    "Thrift": THRIFT | _THRIFT_CONSTANTS,
+    "Thrift": THRIFT | _THRIFT_CONSTANTS | _THRIFT_METHODS | _THRIFT_CODE,
     "C++": _CPP_WORDS | _CPP_NAMESPACES | _CPP_BODIES | cpp.UNION_NAMES,
     "Python": PYTHON_TYPES,
     "schema": SCHEMA,

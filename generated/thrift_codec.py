@@ -27,7 +27,9 @@ from .collector import collector_off
 try:
     from thrift.protocol.fastbinary import decode_compact, encode_compact
 except ImportError as error:
-    raise ImportError("thrift is installed without its C extension; reinstall it from a wheel") from error
+    raise ImportError(
+        "thrift is not installed, or without its C extension; install it from a wheel"
+    ) from error
 
 _T = TypeVar("_T", bound=Struct | Union)
 

@@ -52,5 +52,7 @@ def test_members_are_not_called_as_what_their_classes_name_in_cpp() -> None:
 
 
 def test_names_of_the_idl_and_of_apaches_classes_are_kept(tmp_path: Path) -> None:
-    assert names.thrift_for_types() == words._THRIFT_CONSTANTS
+    assert names.thrift_constants() == words._THRIFT_CONSTANTS
+    names.compile_with_apache(tmp_path)
+    assert names.thrift_for_types(tmp_path) == words._THRIFT_CODE
     assert names.thrift_for_fields(tmp_path) == words._THRIFT_METHODS

@@ -273,6 +273,8 @@ def test_a_change_to_what_lint_finds_endangers_the_wire_is_a_finding(
         ("", "expected a file or a git revision"),
         ("nowhere", "nowhere is neither a file nor a git revision that has"),
         ("v1:../..", "neither a file nor a git revision"),
+        ("v1..", "v1.. is neither a file nor a git revision that has"),
+        ("HEAD^!", "HEAD^! is neither a file nor a git revision that has"),
     ],
 )
 def test_what_cannot_be_compared_with_is_a_failure(

@@ -26,6 +26,17 @@ from .helpers.schema_versions import NEWER
 TYPE = field(10, c.STRING, string("cpu"))
 
 
+def test_thrift_without_its_extension_or_none_at_all_is_said_to_be_missing() -> None:
+    """In another process: this one has it."""
+    script = (
+        "import sys; sys.modules['thrift.protocol.fastbinary'] = None; import pt2wire.generated.thrift_codec"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stderr.endswith(
+        "ImportError: thrift is not installed, or without its C extension; install it from a wheel\n"
+    )
+
+
 def deep(levels: int) -> bytes:
     """An Argument that holds a map of an Argument, and so on; each level is one union."""
     data = struct(field(10, c.TRUE))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import enum
 import importlib
 import re
@@ -186,16 +187,31 @@ def cpp_for_members() -> set[str]:
     return _unmarked(set(re.findall(r"(?<![:.>\w])[A-Za-z_]\w*", " ".join(bodies))))
 
 
-def thrift_for_types() -> set[str]:
+def thrift_constants() -> set[str]:
     """What a type cannot be called in the IDL: its constants."""
     return set(re.findall(r"^const i32 (\w+)", generated()["schema.thrift"], re.M))
 
 
-def thrift_for_fields(folder: Path) -> set[str]:
-    """What a field cannot be called: methods of the structs that Apache's compiler makes."""
+def compile_with_apache(folder: Path) -> None:
+    """Makes Apache's C++ and Python of the schema, which the following look into."""
     (folder / "marked.thrift").write_text(generated()["schema.thrift"])
     for language in ("cpp", "py"):
         run(["thrift", "--gen", language, "-out", folder, folder / "marked.thrift"])
+
+
+def thrift_for_types(folder: Path) -> set[str]:
+    """What a type cannot be called either: names in Apache's Python module, and C++'s for integers."""
+    (module,) = folder.rglob("ttypes.py")
+    names = set(_identifiers(ast.parse(module.read_text()))) - thrift_for_fields(folder)
+    names -= {*dir(builtins), "L", "key", "other", "self", "value"}  # in places where no type is named
+    # Those of loops are numbered, as there may be several in one function.
+    names = {name for name in names if not re.fullmatch(r"[kv]?iter\d+", name)}
+    code = "".join(path.read_text() for path in folder.glob("marked_types.*"))
+    return _unmarked(names) | set(re.findall(r"\bu?int\d+_t\b", code))
+
+
+def thrift_for_fields(folder: Path) -> set[str]:
+    """What a field cannot be called: methods of the structs that Apache's compiler makes."""
     header = (folder / "marked_types.h").read_text()
     (body,) = re.findall(r"^class ZzStruct : .*?^\};", header, re.M | re.S)
     names = set(re.findall(r"\b(\w+)\(", body))
@@ -217,6 +233,8 @@ def _unmarked(names: set[str]) -> set[str]:
 if __name__ == "__main__":
     import tempfile
 
+    folder = Path(tempfile.mkdtemp())
+    compile_with_apache(folder)
     for title, found in (
         ("python types", python_for_types()),
         ("python struct", python_for_fields("Struct")),
@@ -224,7 +242,8 @@ if __name__ == "__main__":
         ("python values", python_for_values()),
         ("cpp types", cpp_for_types()),
         ("cpp members", cpp_for_members()),
-        ("thrift types", thrift_for_types()),
-        ("thrift fields", thrift_for_fields(Path(tempfile.mkdtemp()))),
+        ("thrift constants", thrift_constants()),
+        ("thrift types", thrift_for_types(folder)),
+        ("thrift fields", thrift_for_fields(folder)),
     ):
         print(title, " ".join(sorted(found)))

@@ -6,6 +6,7 @@ import pytest
 import torch
 from pt2wire.errors import SerializeError
 from pt2wire.exporting import export_program
+from pt2wire.exporting import values as values_module
 from pt2wire.exporting.symbols import Symbols
 from pt2wire.exporting.values import Values, export_device, export_tensor_meta, export_value
 from pt2wire.generated import types
@@ -35,6 +36,12 @@ def test_the_dtypes_that_the_format_lacks_have_a_field_of_their_own():
             meta = export_tensor_meta(tensor, Symbols())
             assert meta.dtype is types.ScalarType.UNKNOWN
             assert types.TORCH_NAMES[types.ExtraScalarType][meta.extra_dtype] == str(dtype)[6:]
+
+
+def test_a_dtype_that_the_format_has_come_to_know_is_written_as_pytorch_writes_it(monkeypatch):
+    monkeypatch.setitem(values_module._SCALAR_TYPES, torch.int4, types.ScalarType.CHAR)
+    meta = export_tensor_meta(torch.empty(2, dtype=torch.int4), Symbols())
+    assert (meta.dtype, meta.extra_dtype) == (types.ScalarType.CHAR, None)
 
 
 def test_strides_offset_and_flags_are_the_tensors():

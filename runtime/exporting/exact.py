@@ -17,7 +17,7 @@ from .arguments import export_argument, export_subgraph
 from .metadata import METADATA_KEYS, export_metadata, export_module_stack
 from .symbols import Symbols
 from .tables import TypeTable
-from .values import EXTRA_SCALAR_TYPES, Values
+from .values import Values, export_extra_scalar_type
 
 _NOTES = frozenset(METADATA_KEYS)
 
@@ -96,7 +96,7 @@ def class_path(kind: type) -> str:
 
 
 def _dtype(value: torch.dtype, values: Values) -> types.Value:
-    extra = EXTRA_SCALAR_TYPES.get(value)
+    extra = export_extra_scalar_type(value)
     return _single(value, values) if extra is None else types.Value.of_extra_scalar_type(extra)
 
 

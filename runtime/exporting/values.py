@@ -34,7 +34,7 @@ _SCALAR_TYPES: dict[torch.dtype, types.ScalarType] = _FromTorch("dtype", types.S
 _COMPLEX = frozenset(
     (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
 )
-EXTRA_SCALAR_TYPES: dict[torch.dtype, types.ExtraScalarType] = _FromTorch("dtype", types.ExtraScalarType)
+_EXTRA_SCALAR_TYPES: dict[torch.dtype, types.ExtraScalarType] = _FromTorch("dtype", types.ExtraScalarType)
 _LAYOUTS: dict[torch.layout, types.Layout] = _FromTorch("layout", types.Layout)
 _MEMORY_FORMATS: dict[torch.memory_format, types.MemoryFormat] = _FromTorch(
     "memory format", types.MemoryFormat
@@ -199,7 +199,7 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
     """
     layout = export_layout(tensor.layout)
     strides, offset = ((), 0) if layout in COMPRESSED else (tensor.stride(), tensor.storage_offset())
-    extra_dtype = EXTRA_SCALAR_TYPES.get(tensor.dtype)
+    extra_dtype = export_extra_scalar_type(tensor.dtype)
     meta = types.TensorMeta(
         dtype=types.ScalarType.UNKNOWN if extra_dtype is not None else export_scalar_type(tensor.dtype),
         sizes=[export_sym_int(size, symbols) for size in tensor.shape],
@@ -269,6 +269,11 @@ def export_device(device: torch.device) -> types.Device:
 def export_scalar_type(dtype: torch.dtype) -> types.ScalarType:
     """Write a dtype; SerializeError for one that the format has no value for."""
     return _SCALAR_TYPES[dtype]
+
+
+def export_extra_scalar_type(dtype: torch.dtype) -> types.ExtraScalarType | None:
+    """Write a dtype that PyTorch's format has no value for; None for one that it has, perhaps by now."""
+    return None if dtype in _SCALAR_TYPES else _EXTRA_SCALAR_TYPES.get(dtype)
 
 
 def export_layout(layout: torch.layout) -> types.Layout:

@@ -17,6 +17,7 @@ from pt2wire.importing.symbols import Symbols
 from pt2wire.importing.targets import find_target
 from pt2wire.importing.values import Program, Values
 from pt2wire.operators import HIGHER_ORDER, NOT_YET, SYMBOLIC_FUNCTIONS
+from pt2wire.validation.arguments import _USES
 from torch.fx import Graph
 
 _POSITIONAL, _KEYWORD = types.ArgumentKind.POSITIONAL, types.ArgumentKind.KEYWORD
@@ -207,6 +208,7 @@ def test_every_kind_of_argument(argument: types.Argument, expected: Any) -> None
 def test_every_member_of_argument_is_read_or_refused_with_a_reason() -> None:
     covered = {argument.type for argument, _ in _ARGUMENTS}
     assert set(types.Argument.FIELD_IDS) - covered == {"as_graph", "as_custom_obj"}
+    assert set(_USES) == set(types.Argument.FIELD_IDS)  # validation asks each what it uses
 
 
 def test_custom_objects_that_are_not_there_are_refused() -> None:

@@ -137,6 +137,13 @@ def test_the_log_names_what_each_version_added(schema: Schema) -> None:
         )
 
 
+def test_the_oldest_torch_is_the_first_that_writes_the_version(schema: Schema) -> None:
+    release = next(line.torch for line in schema.log if line.version == schema.version)
+    oldest = release.rpartition(".")[0]
+    assert f'"torch>={oldest}",' in (ROOT / "pyproject.toml").read_text()
+    assert f"PyTorch {oldest} or later" in (ROOT / "README.md").read_text()
+
+
 def test_the_schema_has_no_lint_findings(schema: Schema) -> None:
     assert [finding.text() for finding in lint(schema)] == []
 

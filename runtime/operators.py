@@ -209,13 +209,14 @@ DENIED_HIGHER_ORDER: Mapping[str, str] = MappingProxyType(
 def _denied() -> dict[str, str]:
     by_reason = {
         "it takes tensors whose sizes nothing checks": """
-            _quantized.linear_prepack_fp16 aten._adaptive_avg_pool2d_backward
-            aten._adaptive_avg_pool3d_backward aten._cdist_backward aten._cholesky_solve_helper
-            aten._chunk_cat aten._compute_linear_combination aten._ctc_loss_backward
-            aten._cummax_helper aten._cummin_helper aten._dyn_quant_matmul_4bit
-            aten._dyn_quant_pack_4bit_weight aten._fused_sgd aten._fused_sgd_
-            aten._log_softmax_backward_data aten._nested_compute_contiguous_strides_offsets
-            aten._nnpack_spatial_convolution aten._pdist_backward aten._saturate_weight_to_fp16
+            _quantized.conv_transpose1d_prepack _quantized.linear_prepack_fp16
+            aten._adaptive_avg_pool2d_backward aten._adaptive_avg_pool3d_backward aten._cdist_backward
+            aten._cholesky_solve_helper aten._chunk_cat aten._compute_linear_combination
+            aten._ctc_loss_backward aten._cummax_helper aten._cummin_helper
+            aten._dyn_quant_matmul_4bit aten._dyn_quant_pack_4bit_weight aten._fused_sgd
+            aten._fused_sgd_ aten._log_softmax_backward_data
+            aten._nested_compute_contiguous_strides_offsets aten._nnpack_spatial_convolution
+            aten._pdist_backward aten._saturate_weight_to_fp16
             aten._scaled_dot_product_flash_attention_for_cpu_backward
             aten._sobol_engine_initialize_state_ aten._stack
             aten._thnn_differentiable_gru_cell_backward aten._thnn_differentiable_lstm_cell_backward
@@ -225,13 +226,14 @@ def _denied() -> dict[str, str]:
             aten.fbgemm_pack_gemm_matrix_fp16 aten.grid_sampler_2d_backward
             aten.grid_sampler_3d_backward aten.mkldnn_rnn_layer_backward
             aten.multi_margin_loss_backward aten.multilabel_margin_loss_backward
-            aten.native_batch_norm_backward aten.native_layer_norm_backward aten.quantized_lstm_cell
-            aten.reflection_pad1d_backward aten.reflection_pad2d_backward
+            aten.native_batch_norm_backward aten.native_layer_norm_backward aten.quantized_gru
+            aten.quantized_lstm_cell aten.reflection_pad1d_backward aten.reflection_pad2d_backward
             aten.reflection_pad3d_backward aten.replication_pad1d_backward
             aten.replication_pad2d_backward aten.replication_pad3d_backward
-            aten.smooth_l1_loss_backward mkl._mkl_reorder_linear_weight
-            mkldnn._convolution_transpose_pointwise mkldnn._reorder_convolution_transpose_weight
-            mkldnn._reorder_convolution_weight mkldnn._reorder_mkldnn_rnn_layer_weight
+            aten.smooth_l1_loss_backward aten.unfold_backward mkl._mkl_reorder_linear_weight
+            mkldnn._convolution_transpose_pointwise mkldnn._linear_pointwise
+            mkldnn._reorder_convolution_transpose_weight mkldnn._reorder_convolution_weight
+            mkldnn._reorder_mkldnn_rnn_layer_weight mkldnn_prepacked.conv2d_run
             onednn.linear_prepack_fp16 quantized.linear_prepack_fp16
         """,
         "it takes indices that nothing checks": """
@@ -251,6 +253,9 @@ def _denied() -> dict[str, str]:
         "it replaces a tensor's storage": "aten.set aten.set_ aten.set_data",
         "it takes dimensions that nothing checks": """
             aten._new_zeros_with_same_feature_meta aten._remove_batch_dim aten._sobol_engine_ff_
+        """,
+        "it makes quantized tensors, which few operators expect": """
+            aten._make_per_channel_quantized_tensor aten._make_per_tensor_quantized_tensor
         """,
         "it views storage by offsets that nothing checks": """
             aten._nested_view_from_buffer aten._nested_view_from_buffer_copy

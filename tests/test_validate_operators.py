@@ -112,15 +112,13 @@ UNSAFE: dict[str, tuple[str, ...]] = {
         *("aten.linalg_ldl_solve", "aten.lu_unpack", "aten._unsafe_masked_index"),
         "aten._unsafe_masked_index_put_accumulate",
     ),
-    "scales": ("aten._upsample_bilinear2d_aa",),
+    "scales and padding": ("aten._upsample_bilinear2d_aa", "aten.replication_pad2d"),
     "dimensions": ("aten._fft_c2c", "aten._fft_c2r", "aten._fft_r2c", "prims.fft_r2c"),
     "keys and queries that do not fit": ("aten._scaled_dot_product_flash_attention_for_cpu",),
     "numbers": ("aten._linalg_eigvals", "aten.lcm", "aten.lcm_", "aten.linalg_eigvals"),
-    "tensors that are quantized, nested, sparse or laid out for oneDNN": (
-        *("aten._lazy_clone", "aten._neg_view", "aten._neg_view_copy", "aten.copy"),
-        *("aten.index_add_", "aten.index_copy_"),
-        *("aten.scatter_reduce_", "aten.trapezoid", "aten.trapz", "aten.view", "aten.view_copy"),
-        "prims.view_of_dtype",
+    "tensors that are nested, sparse or laid out for oneDNN": (
+        *("aten.copy", "aten.index_add_", "aten.index_copy_", "aten.scatter_reduce_"),
+        *("aten.trapezoid", "aten.trapz"),
     ),
 }
 

@@ -126,6 +126,13 @@ _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
         _calls("aten._efficientzerotensor.default", ("size", A.of_ints([4, 2]))),
         "it makes a tensor without memory",
     ),
+    "_make_per_tensor_quantized_tensor": (
+        _calls(
+            "aten._make_per_tensor_quantized_tensor.default",
+            *(("self", _X), ("scale", A.of_float(0.1)), ("zero_point", A.of_int(0))),
+        ),
+        "few operators expect quantized tensors",
+    ),
     "native_layer_norm_backward": (
         _calls(
             "aten.native_layer_norm_backward.default",

@@ -58,22 +58,12 @@ def _resized(dim: int, size: Callable[[int], int]) -> Callable[[Tensor], Tensor]
     return change
 
 
-def _quantized(tensor: Tensor) -> Tensor:
-    return torch.quantize_per_tensor(tensor.to(torch.float32), 0.1, 1, torch.quint8)
-
-
-def _quantized_by_channel(tensor: Tensor) -> Tensor:
-    scales = torch.ones(tensor.shape[0], dtype=torch.float64)
-    return torch.quantize_per_channel(tensor.to(torch.float32), scales, scales.long() * 0, 0, torch.qint8)
-
-
-#: Tensors of another kind than strided ones of the CPU: a program gets each by an operator.
+#: Tensors of another kind than strided ones of the CPU: a program gets each by an operator. It gets none that
+#: are quantized or without memory: those operators are refused.
 _KINDS: tuple[Fault, ...] = (
     ("sparse", lambda tensor: tensor.to_sparse()),
     ("sparse by rows", lambda tensor: tensor.to_sparse_csr()),
     ("for oneDNN", lambda tensor: tensor.to_mkldnn()),
-    ("quantized", _quantized),
-    ("quantized by channel", _quantized_by_channel),
     ("on meta", lambda tensor: tensor.to("meta")),
     ("nested", lambda tensor: torch._nested_tensor_from_tensor_list([tensor, tensor])),
     ("conjugated", lambda tensor: torch.complex(tensor.float(), tensor.float()).conj()),

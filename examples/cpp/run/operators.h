@@ -26,6 +26,7 @@ struct Call {
 
 /// Operators that reach outside the program or trust their arguments; pt2wire's Python side refuses the same.
 constexpr std::string_view denied_operators[] = {
+    "_quantized.conv_transpose1d_prepack",
     "_quantized.linear_prepack_fp16",
     "aten._adaptive_avg_pool2d_backward",
     "aten._adaptive_avg_pool3d_backward",
@@ -48,6 +49,8 @@ constexpr std::string_view denied_operators[] = {
     "aten._fused_sgd",
     "aten._fused_sgd_",
     "aten._log_softmax_backward_data",
+    "aten._make_per_channel_quantized_tensor",
+    "aten._make_per_tensor_quantized_tensor",
     "aten._nested_compute_contiguous_strides_offsets",
     "aten._nested_view_from_buffer",
     "aten._nested_view_from_buffer_copy",
@@ -100,6 +103,7 @@ constexpr std::string_view denied_operators[] = {
     "aten.multilabel_margin_loss_backward",
     "aten.native_batch_norm_backward",
     "aten.native_layer_norm_backward",
+    "aten.quantized_gru",
     "aten.quantized_lstm_cell",
     "aten.record_stream",
     "aten.reflection_pad1d_backward",
@@ -114,13 +118,16 @@ constexpr std::string_view denied_operators[] = {
     "aten.set_",
     "aten.set_data",
     "aten.smooth_l1_loss_backward",
+    "aten.unfold_backward",
     "debugprims.load_tensor",
     "mkl._mkl_reorder_linear_weight",
     "mkldnn._convolution_transpose_pointwise",
+    "mkldnn._linear_pointwise",
     "mkldnn._reorder_convolution_transpose_weight",
     "mkldnn._reorder_convolution_weight",
     "mkldnn._reorder_mkldnn_rnn_layer_weight",
     "mkldnn.data_ptr",
+    "mkldnn_prepacked.conv2d_run",
     "onednn.linear_prepack_fp16",
     "quantized.linear_prepack_fp16",
 };

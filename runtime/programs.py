@@ -363,8 +363,8 @@ def _import(
             check_digest(tree, weights, constants, expected_digest)
         if devices is not None:
             devices.move_program(tree)
-            devices.move_payloads(weights)
-            devices.move_payloads(constants)
+            devices.move_payloads(weights, "weights")
+            devices.move_payloads(constants, "constants")
         if not permissions.allow_pickle:
             constants = _without_unused_objects(tree, constants, path)
         return import_program(

@@ -11,7 +11,8 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
-from pt2wire.errors import DeserializeError, SerializeError
+from pt2wire.errors import DeserializeError, SerializeError, UnsafeArtifactError
+from pt2wire.importing.pickles import open_pickle
 from torch import Tensor, nn
 
 from .helpers.models_beyond import Number, Plain
@@ -61,6 +62,37 @@ def test_the_class_is_looked_up_and_never_imported(monkeypatch: pytest.MonkeyPat
     assert loaded.example_inputs is not None and loaded.example_inputs[0][1] is again.FAST
     assert next(node for node in loaded.graph.nodes if node.name == "mode").meta["val"] is again.FAST
     assert "module_of_an_enum" not in sys.modules
+
+
+class Reduced:
+    """Pickled as a call, which may be given a state."""
+
+    def __init__(self, *call: Any) -> None:
+        self._call = call
+
+    def __reduce__(self) -> Any:
+        return self._call
+
+
+def test_pickles_find_members_of_enums_that_were_handed_in_and_do_no_more() -> None:
+    def opened(value: object) -> Any:
+        file = io.BytesIO()
+        torch.save(value, file)
+        return open_pickle(file.getvalue(), "inputs", allow_pickle=False, known=[Flags, Plain])
+
+    honest = [Plain.A, Plain.B, Flags.B]
+    assert all(found is member for found, member in zip(opened(honest), honest, strict=True))
+    state = {"_value_": (1, 2), "_name_": "B"}
+    for change, what in (
+        (Reduced(Plain, ("a",), state), "code of Plain"),
+        (Reduced(getattr, ()), "getattr"),
+    ):
+        with pytest.raises(UnsafeArtifactError, match=what):
+            opened(change)
+    for call in ((Flags, (8,)), (Flags, (True,)), (Plain, ("New",)), (Plain, ("New", ["X"]))):
+        with pytest.raises(DeserializeError, match=r"expected a value of|takes 1 positional argument"):
+            opened(Reduced(*call))
+    assert (Plain.A.value, Plain.A.name) == ("a", "A") and 8 not in Flags._value2member_map_
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pt2wire
 import pytest
 import torch
 from pt2wire import DeserializeError
+from pt2wire.generated import types
 from pt2wire.importing.devices import DeviceMap, Devices
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -159,6 +160,54 @@ def test_a_device_that_is_not_there_is_named() -> None:
     with pytest.raises(DeserializeError, match="cannot make this tensor") as caught:
         pt2wire.load(io.BytesIO(saved(linear_program())), device=ABSENT)
     assert caught.value.hint == f"This machine lacks {ABSENT}: load with another `device`"
+
+
+@pytest.mark.parametrize("kind", ["hpu", "privateuseone"])
+def test_a_device_that_this_build_of_torch_lacks_is_named(kind: str) -> None:
+    archive = pt2wire.read(io.BytesIO(saved(linear_program())))
+    for payload in archive.weights["model"].values():
+        assert payload.meta.tensor_meta is not None
+        payload.meta.tensor_meta.device = types.Device(kind)
+    file = io.BytesIO()
+    pt2wire.write(archive, file)
+    assert pt2wire.load(file, device={kind: "cpu"})
+    file.seek(0)
+    with pytest.raises(DeserializeError, match="cannot make this tensor") as caught:
+        pt2wire.load(file)
+    assert caught.value.hint == f"This machine lacks {kind}: load with another `device`"
+
+
+def _moon() -> types.Device:
+    return types.Device("moon", 0)
+
+
+def _value_on_the_moon(archive: pt2wire.Archive) -> None:
+    archive.programs["model"].graph_module.graph.tensor_values["linear"].device = _moon()
+
+
+def _weight_on_the_moon(archive: pt2wire.Archive) -> None:
+    meta = archive.weights["model"]["linear.weight"].meta.tensor_meta
+    assert meta is not None
+    meta.device = _moon()
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (_value_on_the_moon, "graph_module.graph.tensor_values['linear']"),
+        (_weight_on_the_moon, "weights.linear.weight"),
+    ],
+)
+def test_a_device_that_no_torch_knows_is_an_error_of_the_file(
+    change: Callable[[pt2wire.Archive], None], place: str
+) -> None:
+    archive = pt2wire.read(io.BytesIO(saved(linear_program())))
+    change(archive)
+    file = io.BytesIO()
+    pt2wire.write(archive, file)
+    with pytest.raises(DeserializeError, match="expected a device that torch knows, found 'moon'") as caught:
+        pt2wire.load(file, device="cpu")
+    assert caught.value.path is not None and caught.value.path.endswith(f":{place}")
 
 
 def test_data_that_was_not_saved_cannot_be_moved() -> None:

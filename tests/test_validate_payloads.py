@@ -77,6 +77,10 @@ def _too_large(weights: types.PayloadConfig) -> None:
     meta_of(weights).strides[0] = types.SymInt.create(as_int=2**62)
 
 
+def _parts(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].inner = {"values": weights.config["scale"]}
+
+
 def _no_meta(weights: types.PayloadConfig) -> None:
     weights.config["weight"].tensor_meta = None
 
@@ -154,6 +158,11 @@ LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
         "payload-meta",
         "weights['weight'].tensor_meta",
         f"sizes (4, 2), strides ({2**62}, 1) and offset 0 exceed 64 bits",
+    ),
+    _parts: (
+        "payload-meta",
+        "weights['weight'].inner",
+        "expected no parts of a tensor that is not sparse, found 'values'",
     ),
     _no_meta: ("payload-meta", "weights['weight']", "expected metadata of a tensor, found none"),
     _no_parameter: ("payload-kind", _WEIGHT, "expected the payload of a parameter, found no parameter"),

@@ -5,14 +5,18 @@ Devices are exchanged in the tree, before anything is made of it: what is made t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from ..archive.payloads import Payload, each_payload
+from ..errors import DeserializeError
 from ..generated import types
+from .faults import located
+from .values import import_device
 
 Device: TypeAlias = str | torch.device
 DeviceMap: TypeAlias = Device | Mapping[Device, Device] | Callable[[torch.device], Device | None]
@@ -56,14 +60,24 @@ class Devices:
         return _Locations(self)
 
     def move_program(self, tree: types.ExportedProgram) -> None:
-        """Exchange the devices in a tree: those of values, and those that nodes are called with."""
-        self._move_graph(tree.graph_module.graph)
+        """Exchange the devices in a tree: those of values, and those that nodes are called with.
 
-    def move_payloads(self, payloads: Mapping[str, Payload]) -> None:
-        """Exchange the devices of weights or constants, before they are made."""
-        for _, payload in each_payload(payloads):
+        Raises:
+            DeserializeError: The tree names a device that torch does not know.
+        """
+        with _places("graph_module.graph"):
+            self._move_graph(tree.graph_module.graph)
+
+    def move_payloads(self, payloads: Mapping[str, Payload], path: str) -> None:
+        """Exchange the devices of weights or constants, which messages call `path`, before they are made.
+
+        Raises:
+            DeserializeError: One names a device that torch does not know.
+        """
+        for name, payload in each_payload(payloads):
             if payload.meta.tensor_meta is not None:
-                self._move_meta(payload.meta.tensor_meta)
+                with _places(f"{path}.{name}"):
+                    self._move_meta(payload.meta.tensor_meta)
 
     def _move_meta(self, meta: types.TensorMeta) -> None:
         meta.device = self._moved(meta.device)
@@ -71,24 +85,27 @@ class Devices:
             self._move_meta(part)
 
     def _moved(self, device: types.Device) -> types.Device:
-        # By way of text: an index that torch cannot hold was refused before
-        name = device.type if device.index is None else f"{device.type}:{device.index}"
-        found = self(_parsed(name))
+        found = self(import_device(device))
         return types.Device(type=found.type, index=found.index)
 
     def _move_graph(self, graph: types.Graph) -> None:
-        for meta in graph.tensor_values.values():
-            self._move_meta(meta)
-        for node in graph.nodes:
-            for named in node.inputs:
-                self._move_argument(named.arg)
-            for subgraph in node.subgraphs or ():
-                self._move_graph(subgraph.graph)
-            for exact in node.exact_inputs or ():
-                if exact.value is not None:
-                    self._move_value(exact.value)
-            if (position := _DEVICE_TYPE_ARGUMENTS.get(node.target)) is not None:
-                self._move_device_type(node.inputs[position].arg)
+        for name, meta in graph.tensor_values.items():
+            with _places(f"tensor_values[{name!r}]"):
+                self._move_meta(meta)
+        for index, node in enumerate(graph.nodes):
+            with _places(f"nodes[{index}]"):
+                self._move_node(node)
+
+    def _move_node(self, node: types.Node) -> None:
+        for named in node.inputs:
+            self._move_argument(named.arg)
+        for subgraph in node.subgraphs or ():
+            self._move_graph(subgraph.graph)
+        for exact in node.exact_inputs or ():
+            if exact.value is not None:
+                self._move_value(exact.value)
+        if (position := _DEVICE_TYPE_ARGUMENTS.get(node.target)) is not None:
+            self._move_device_type(node.inputs[position].arg)
 
     def _move_argument(self, argument: types.Argument) -> None:
         if argument.type == "as_device":
@@ -114,6 +131,15 @@ class Devices:
         found = self._moved(types.Device(type=argument.as_string))
         if found.type not in _NO_AUTOCAST:
             argument.as_string = found.type
+
+
+@contextmanager
+def _places(step: str) -> Iterator[None]:
+    """Puts a step in front of the path of what is wrong with the file; errors of the caller pass."""
+    try:
+        yield
+    except DeserializeError as error:
+        raise located(error, step) from error.__cause__
 
 
 class _Locations(dict[Any, Any]):

@@ -15,7 +15,7 @@ from ..archive.records import OBJECT_PREFIXES, SCRIPT_OBJECT_PREFIX
 from ..classes import handing_in, known_class
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta, TensorMeta
-from ..layouts import element_type
+from ..layouts import PARTS, element_type
 from ..lazy_bits import apply_bits, set_bits
 from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
@@ -160,7 +160,7 @@ class _Maker:
             return self._made[pickle]
         if meta.tensor_meta is None:
             raise DeserializeError("expected metadata of a tensor, found none", path=where)
-        if payload.inner:
+        if meta.tensor_meta.layout in PARTS:
             return self._sparse(payload, meta.tensor_meta, where)
         data = _shared(payload, self.payloads, self.weights, self.storages, where)
         extent = tensor_extent(meta.tensor_meta, where, self.permissions.limits)
@@ -309,6 +309,7 @@ def _tensor(
     where: str,
 ) -> torch.Tensor:
     assert meta.tensor_meta is not None
+    _check_present(device, where)
     try:
         dtype = import_dtype(meta.tensor_meta)
         tensor = torch.empty(0, dtype=dtype, device=device)
@@ -319,12 +320,8 @@ def _tensor(
             storage = storages.storage(data, device)
         tensor.set_(storage, extent.storage_offset, extent.sizes, extent.strides)
         return _finished(set_bits(tensor, conj, neg), meta, meta.tensor_meta)
-    except (RuntimeError, AssertionError) as error:  # an absent device, an integer that requires grad
-        raise DeserializeError(
-            f"cannot make this tensor: {error}",
-            path=where,
-            hint=None if _is_present(device) else f"This machine lacks {device}: load with another `device`",
-        ) from error
+    except RuntimeError as error:  # an integer that requires grad, a device without the dtype
+        raise DeserializeError(f"cannot make this tensor: {error}", path=where) from error
 
 
 def _finished(tensor: torch.Tensor, payload: PayloadMeta, meta: TensorMeta) -> torch.Tensor:
@@ -334,9 +331,12 @@ def _finished(tensor: torch.Tensor, payload: PayloadMeta, meta: TensorMeta) -> t
     return tensor.requires_grad_(meta.requires_grad)
 
 
-def _is_present(device: torch.device) -> bool:
+def _check_present(device: torch.device, where: str) -> None:
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError):
-        return False
-    return True
+    except Exception as error:  # of an absent device PyTorch says so in errors of any kind
+        raise DeserializeError(
+            f"cannot make this tensor: {error}",
+            path=where,
+            hint=f"This machine lacks {device}: load with another `device`",
+        ) from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 import io
 import pickle
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from .devices import Devices
 
 # What torch.load(weights_only=True) says of a class or function that it does not know as harmless.
 _REFUSED = re.compile(
-    r"(?:Unsupported global: GLOBAL|Trying to load unsupported GLOBAL|but got <class|call reduce for"
+    r"(?:Unsupported global: GLOBAL|Trying to load unsupported GLOBAL|but got <\w+|call reduce for"
     r" unrecognized function) '?([\w.]+)"
 )
 _ENOUGH = 200
@@ -39,7 +40,7 @@ def open_pickle(
         path: What it is called in messages.
         devices: Where the tensors in it are to be.
         allow_pickle: Whether it may run code. Without that, only tensors and plain containers are made.
-        known: Classes that it may make and call all the same.
+        known: Classes that it may make and call all the same; of enums it may only name the members.
 
     Raises:
         UnsafeArtifactError: It would run code, and that is not permitted.
@@ -62,7 +63,7 @@ def open_pickle(
             warnings.simplefilter("ignore")  # about pickle protocols
             # Else torch believes the indices of sparse tensors, and reads wherever they point.
             checking = torch.sparse.check_sparse_tensor_invariants()  # type: ignore[no-untyped-call]
-            with torch.serialization.safe_globals(list(known)), checking:
+            with torch.serialization.safe_globals(list(map(_permitted, known))), checking:
                 return torch.load(
                     io.BytesIO(data),
                     map_location=devices.locations if isinstance(devices, Devices) else devices,
@@ -76,6 +77,27 @@ def open_pickle(
         raise DeserializeError(
             f"expected what torch.save writes, found other or damaged bytes ({reason(error)})", path=path
         ) from error
+
+
+def _permitted(kind: type) -> type | tuple[Callable[[Any], Any], str]:
+    """What stands for a class in a pickle: of an enum, a function that finds members.
+
+    A pickle can give what it has made a state. A member that it has found is everyone's, and torch lets it
+    change objects of those classes alone that stand for themselves.
+    """
+    if not isinstance(kind, enum.EnumMeta):
+        return kind
+
+    members: Iterable[Any] = kind.__members__.values()
+
+    def member(value: Any) -> Any:
+        # Calling the class can make new members, of flags, or run code of its own, `_missing_`.
+        for each in members:
+            if type(each.value) is type(value) and each.value == value:
+                return each
+        raise ValueError(f"expected a value of {kind.__qualname__}, found {value!r:.80}")
+
+    return member, f"{kind.__module__}.{kind.__qualname__}"
 
 
 def open_object(data: bytes | memoryview, path: str, *, script: bool) -> Any:

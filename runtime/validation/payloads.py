@@ -115,6 +115,11 @@ def _check_payload(
     if payload.absent and permissions.missing_weights == "error":
         message = "expected the bytes of a tensor, found one saved without them"
         findings.add("payload-absent", path, message, MISSING_WEIGHTS)
+    sparse = payload.tensor_meta is not None and payload.tensor_meta.layout in PARTS
+    if payload.inner and (payload.use_pickle or not sparse):
+        found = ", ".join(map(repr, payload.inner))
+        message = f"expected no parts of a tensor that is not sparse, found {found:.80}"
+        findings.add("payload-meta", f"{path}.inner", message)
     if payload.use_pickle:
         if not permissions.allow_pickle:
             _check_pickled(payload, path, findings, permissions)

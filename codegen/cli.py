@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from .breaking import SourceError, breaking, schema_before
 from .compare_torch import compare_torch
-from .faults import Finding, Level, SchemaError
+from .faults import Finding, Level, SchemaError, annotation
 from .history import as_of
 from .lint import RULES, lint
 from .model import Schema
@@ -146,7 +146,7 @@ def _check(arguments: argparse.Namespace) -> int:
     for difference in differences:
         path = out / difference.path
         message = f"{difference.state}: {_STATES[difference.state]}"
-        _say(f"::error file={path}::{message}" if arguments.format == "github" else f"{path}: {message}")
+        _say(annotation(message, file=path) if arguments.format == "github" else f"{path}: {message}")
         if difference.diff:
             _say(difference.diff)
     _say(f"Files that differ from what {schema_path} gives: {len(differences)}. Run: {_command(arguments)}")

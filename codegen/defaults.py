@@ -10,8 +10,8 @@ from .model import Default, Kind, ListType, MapType, NamedType, Primitive, Primi
 from .reading import DECIMAL
 from .source import Element, Mapping, Scalar, Sequence
 
-#: The literals of Thrift's IDL have no escapes for these.
-_UNSPEAKABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+#: The literals of Thrift's IDL have no escapes for these; Go takes no byte order mark in the midst of a file.
+_UNSPEAKABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff]")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 
 
@@ -85,7 +85,7 @@ _EXPECTED = {
     Primitive.BOOL: "true or false",
     Primitive.I64: "a decimal integer of 64 bits",
     Primitive.DOUBLE: "a finite number",
-    Primitive.STRING: "a string without control characters but tabs and line ends",
+    Primitive.STRING: "a string without byte order marks and control characters, but for tabs and line ends",
     Primitive.BINARY: '""',
 }
 

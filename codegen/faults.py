@@ -37,11 +37,22 @@ class Finding:
 
     def github(self) -> str:
         """The finding as an annotation of GitHub Actions."""
-        place = f"file={_property(self.position.file)},line={self.position.line},col={self.position.column}"
-        return f"::error {place},title={_property(self.rule)}::{_data(self._sentence())}"
+        return annotation(
+            self._sentence(),
+            file=self.position.file,
+            line=self.position.line,
+            col=self.position.column,
+            title=self.rule,
+        )
 
     def _sentence(self) -> str:
         return f"{self.message}. {self.hint}." if self.hint else f"{self.message}."
+
+
+def annotation(message: str, **properties: object) -> str:
+    """A command to GitHub Actions that shows a message at a place, with what would end it early escaped."""
+    place = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
+    return f"::error {place}::{_data(message)}"
 
 
 def _data(text: str) -> str:

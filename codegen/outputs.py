@@ -123,6 +123,8 @@ def _holds(path: Path, content: bytes) -> bool:
 
 def _generated(path: Path) -> bool:
     """Whether a run wrote it: as a whole, or up to where it was killed."""
+    if not path.is_file():
+        return False  # a pipe, say, which nobody may ever write to
     return path.name.endswith(_UNFINISHED) or MARK.encode() in path.read_bytes()[:200]
 
 

@@ -340,9 +340,17 @@ def test_a_folder_where_a_file_belongs_is_named(tree: Path, capsys: pytest.Captu
 
 
 def test_check_prints_annotations_for_github(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tree / "generated/types.py").unlink()
+    (tree / "generated/a,b:c").touch()
     assert main(["check", "--schema", str(tree / "schema.yaml"), "--format", "github"]) == 1
-    assert capsys.readouterr().out.startswith(f"::error file={tree / 'generated/types.py'}::missing: ")
+    assert capsys.readouterr().out.startswith(f"::error file={tree / 'generated/a%2Cb%3Ac'}::orphan: ")
+
+
+def test_a_pipe_in_the_folder_is_found_and_left_alone(tree: Path) -> None:
+    pipe = tree / "generated/pipe"
+    os.mkfifo(pipe)
+    assert run("check", tree) == 1
+    assert run("generate", tree) == 0
+    assert pipe.is_fifo()
 
 
 def test_an_edit_of_the_schema_is_found_in_every_binding(tree: Path) -> None:

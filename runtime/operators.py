@@ -234,7 +234,8 @@ def _denied() -> dict[str, str]:
             mkldnn._convolution_transpose_pointwise mkldnn._linear_pointwise
             mkldnn._reorder_convolution_transpose_weight mkldnn._reorder_convolution_weight
             mkldnn._reorder_mkldnn_rnn_layer_weight mkldnn_prepacked.conv2d_run
-            onednn.linear_prepack_fp16 quantized.linear_prepack_fp16
+            onednn.linear_prepack_fp16 quantized.embedding_bag_2bit_unpack
+            quantized.linear_prepack_fp16
         """,
         "it takes indices that nothing checks": """
             aten._convert_indices_from_coo_to_csr aten._convert_indices_from_csr_to_coo

@@ -112,8 +112,9 @@ UNSAFE: dict[str, tuple[str, ...]] = {
         *("aten.linalg_ldl_solve", "aten.lu_unpack", "aten._unsafe_masked_index"),
         "aten._unsafe_masked_index_put_accumulate",
     ),
+    "numbers of repeats": ("aten.repeat_interleave",),
     "scales and padding": ("aten._upsample_bilinear2d_aa", "aten.replication_pad2d"),
-    "dimensions": ("aten._fft_c2c", "aten._fft_c2r", "aten._fft_r2c", "prims.fft_r2c"),
+    "dimensions": ("aten._fft_c2c", "aten._fft_c2r", "aten._fft_r2c", "prims.fft_c2r", "prims.fft_r2c"),
     "keys and queries that do not fit": ("aten._scaled_dot_product_flash_attention_for_cpu",),
     "numbers": ("aten._linalg_eigvals", "aten.lcm", "aten.lcm_", "aten.linalg_eigvals"),
     "tensors that are nested, sparse or laid out for oneDNN": (

@@ -129,6 +129,7 @@ constexpr std::string_view denied_operators[] = {
     "mkldnn.data_ptr",
     "mkldnn_prepacked.conv2d_run",
     "onednn.linear_prepack_fp16",
+    "quantized.embedding_bag_2bit_unpack",
     "quantized.linear_prepack_fp16",
 };
 constexpr std::string_view denied_namespaces[] = {

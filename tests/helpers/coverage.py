@@ -86,7 +86,16 @@ more with that than without. What neither of the two formats keeps is left out o
 
 Neither keeps four more, which are not compared: of a node, an empty `custom` is gone, a missing
 `nn_module_stack` is empty, and a constant result of a subgraph has its value as `val`; an empty
-`forward_arg_names` is None.
+`forward_arg_names` is None. Left out as well are ranges of symbols that no value has, unless they are
+integers that a call finds, since their assumptions are in no file.
+
+PyTorch saves one thing that pt2wire refuses, by name: integers beyond 64 bits as constant inputs, which
+Thrift cannot hold.
+
+No programs are here that torch.export does not make: regions of `local_map` (it traces through them) and
+`DTensor`, checkpoints of a strict export without a policy, branches and loops over custom objects of a
+module, `jacfwd` and `hessian` of `torch.func`. Those with `grad`, `vjp` or `jacrev` of `torch.func` it makes
+with constants that have no data, so that they compute nothing; pt2wire and PyTorch refuse to save them.
 """
 
 

@@ -59,6 +59,7 @@ class _Shape:
     """How a type looks in C++ and on the wire; sizes in bytes, `min_size` that of its shortest encoding."""
 
     spelling: str
+    wire: str
     by_value: bool
     size: int
     alignment: int
@@ -66,11 +67,11 @@ class _Shape:
 
 
 _PRIMITIVES = {
-    Primitive.BOOL: _Shape("bool", True, 1, 1, 1),
-    Primitive.I64: _Shape("std::int64_t", True, 8, 8, 1),
-    Primitive.DOUBLE: _Shape("double", True, 8, 8, 8),
-    Primitive.STRING: _Shape("String<S>", True, 16, 8, 1),
-    Primitive.BINARY: _Shape("Binary<S>", False, 16, 8, 1),
+    Primitive.BOOL: _Shape("bool", "boolean", True, 1, 1, 1),
+    Primitive.I64: _Shape("std::int64_t", "i64", True, 8, 8, 1),
+    Primitive.DOUBLE: _Shape("double", "f64", True, 8, 8, 8),
+    Primitive.STRING: _Shape("String<S>", "text", True, 16, 8, 1),
+    Primitive.BINARY: _Shape("Binary<S>", "text", False, 16, 8, 1),
 }
 
 
@@ -202,7 +203,7 @@ def _member(
     return _Member(
         doc=field.doc,
         name=safe_name(field.name, taken),
-        info=f"{{{field.id}, {_text(field.name)}, {_flag(required)}}}",
+        info=f"{{{field.id}, {_text(field.name)}, {_flag(required)}, Wire::{shape.wire}}}",
         id=field.id,
         position=position,
         type=spelling,
@@ -251,9 +252,9 @@ def _shape(type_: TypeRef, shapes: dict[str, _Shape]) -> _Shape:
         case NamedType(name):
             return shapes[name]
         case ListType(item):
-            return _Shape(f"List<S, {_spelling(item)}>", False, 16, 8, 1)
+            return _Shape(f"List<S, {_spelling(item)}>", "list", False, 16, 8, 1)
         case MapType(value):
-            return _Shape(f"Map<S, {_spelling(value)}>", False, 16, 8, 1)
+            return _Shape(f"Map<S, {_spelling(value)}>", "map", False, 16, 8, 1)
 
 
 def _spelling(type_: TypeRef) -> str:
@@ -275,7 +276,7 @@ def _shapes(schema: Schema) -> dict[str, _Shape]:
     for definition in schema.ordered:
         match definition.kind:
             case Kind.ENUM:
-                shapes[definition.name] = _Shape(safe_name(definition.name), True, 4, 4, 1)
+                shapes[definition.name] = _Shape(safe_name(definition.name), "i32", True, 4, 4, 1)
             case Kind.STRUCT:
                 shapes[definition.name] = _struct_shape(definition, shapes)
             case Kind.UNION:
@@ -295,7 +296,7 @@ def _struct_shape(definition: TypeDef, shapes: dict[str, _Shape]) -> _Shape:
             in_header = field.type == PrimitiveType(Primitive.BOOL)
             min_size += 1 if in_header else 1 + shape.min_size
     name = safe_name(definition.name)
-    return _Shape(f"{name}<S>", False, _round_up(max(size, 1), alignment), alignment, min_size)
+    return _Shape(f"{name}<S>", "structure", False, _round_up(max(size, 1), alignment), alignment, min_size)
 
 
 def _union_shape(definition: TypeDef, shapes: dict[str, _Shape]) -> _Shape:
@@ -306,7 +307,9 @@ def _union_shape(definition: TypeDef, shapes: dict[str, _Shape]) -> _Shape:
         size = max(size, shape.size if inline else 8)
         alignment = max(alignment, shape.alignment if inline else 8)
     # A tag behind the members; on the wire, the header of a member (a bool lies in it) and the end.
-    return _Shape(f"{safe_name(definition.name)}<S>", False, _round_up(size + 1, alignment), alignment, 2)
+    return _Shape(
+        f"{safe_name(definition.name)}<S>", "structure", False, _round_up(size + 1, alignment), alignment, 2
+    )
 
 
 def _round_up(size: int, alignment: int) -> int:

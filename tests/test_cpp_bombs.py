@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import random
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -62,6 +63,12 @@ def _json(size: int) -> dict[str, bytes | None]:
     return {_INDEX: None, "models/model.json": b'{"graph_module":{"graph":{"inputs":[' + inputs + b"]}}}"}
 
 
+def _unknown_keys(size: int) -> dict[str, bytes | None]:
+    """A program of unknown fields only, whose keys are kept until all of them are seen to be different."""
+    keys = b",".join([b'"k":0'] * (size // 6))
+    return {_INDEX: None, "models/model.json": b"{" + keys + b"}"}
+
+
 def _weights(count: int) -> types.PayloadConfig:
     """So many scalars in one record."""
     config = thrift_codec.decode(types.PayloadConfig, record(linear_archive(), _CONFIG))
@@ -91,6 +98,7 @@ BOMBS: dict[str, tuple[Callable[[], dict[str, bytes | None]], str]] = {
     "Thrift": (lambda: _thrift(15 * _MIB), _BUDGET),
     "JSON over the limit": (lambda: _json(17 * _MIB), _CLAIM),
     "JSON": (lambda: _json(15 * _MIB), _BUDGET),
+    "unknown keys in JSON": (lambda: _unknown_keys(15 * _MIB), _BUDGET),
     "weights": (lambda: _indexed({_CONFIG: thrift_codec.encode(_weights(40_000))}), ""),
     "weights in JSON": (lambda: _weights_json(60_000), ""),
     "an index, and weights": (lambda: _index(100_000), ""),
@@ -110,6 +118,35 @@ def test_what_a_few_kilobytes_inflate_to_takes_less_than_64_mib(
     path.write_bytes(_deflated(make()))
     assert path.stat().st_size < 256 << 10
     cost = cpp.costs(path, "archive")
+    assert message in cost.get("error", "")
+    assert ("error" in cost) == (message != "")
+    assert int(cost["peak"]) < 64 * _MIB
+
+
+def _large(changes: dict[str, bytes | None]) -> dict[str, bytes | None]:
+    """The changes in an archive that is large, so that much of it may inflate."""
+    return {**changes, "extra/noise": random.Random(0).randbytes(2 * _MIB)}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: _large(_thrift(15 * _MIB)), _CLAIM),
+        (lambda: _large(_thrift(10 * _MIB)), _BUDGET),
+        (lambda: _large(_json(10 * _MIB)), _BUDGET),
+        (lambda: _large(_unknown_keys(10 * _MIB)), _BUDGET),
+        (lambda: _large(_index(100_000)), _BUDGET),
+        (lambda: _large(_weights_json(12_000)), ""),
+    ],
+    ids=["record", "Thrift", "JSON", "unknown keys in JSON", "an index", "weights in JSON"],
+)
+def test_options_keep_archives_of_any_size_below_64_mib(
+    make: Callable[[], dict[str, bytes | None]], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "bomb.pt2"
+    path.write_bytes(_deflated(make()))
+    assert path.stat().st_size > 2 * _MIB
+    cost = cpp.costs(path, "archive-within-64-MiB")
     assert message in cost.get("error", "")
     assert ("error" in cost) == (message != "")
     assert int(cost["peak"]) < 64 * _MIB

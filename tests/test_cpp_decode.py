@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from pt2wire.codegen.model import Kind, NamedType
 from pt2wire.exporting import export_program
 from pt2wire.generated import thrift_codec, types
 
-from .helpers import cpp
+from .helpers import compact, cpp
 from .helpers.cpp_trees import trees, with_sorted_maps
 from .helpers.models import MODELS
 
@@ -72,6 +73,19 @@ def test_header_decodes_every_type_member_and_value(compiler: str) -> None:
     assert {name for name, _ in cases} == {t.name for t in cpp.schema().ordered if t.kind is not Kind.ENUM}
     dumper = cpp.dumper(compiler) if compiler == "clang++" else cpp.dumper(compiler, "-O2")
     _assert_same(cpp.answers(dumper, cases), [_dump(tree) for tree in made], cases)
+
+
+def test_header_decodes_fields_in_any_order_and_skips_others_between_them() -> None:
+    fields = (
+        compact.field(10, compact.STRING, compact.string("op")),
+        compact.field(20, compact.LIST, compact.list_(compact.STRUCT)),
+        compact.field(30, compact.LIST, compact.list_(compact.STRUCT)),
+        compact.field(40, compact.MAP, compact.map_(compact.STRING, compact.STRING)),
+        compact.field(-7, compact.I64, compact.number(7)),
+    )
+    cases = [("Node", compact.struct(*order)) for order in itertools.permutations(fields)]
+    expected = _dump(types.Node(target="op", inputs=[], outputs=[], metadata={})) + b" skipped 1"
+    _assert_same(cpp.answers(cpp.dumper(), cases), [expected] * len(cases), cases)
 
 
 def test_apache_cpp_decodes_and_encodes_every_type_member_and_value() -> None:

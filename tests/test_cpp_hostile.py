@@ -227,6 +227,12 @@ MUSEUM = [
         struct((10, STRING, string("cpu")), (20, I64, number(0)), (20, I64, number(1))),
         r"index: the field is there twice",
     ),
+    Exhibit(
+        "field_twice_behind_another",
+        "Device",
+        struct((20, I64, number(0)), (10, STRING, string("cpu")), (20, I64, number(1))),
+        r"index: the field is there twice",
+    ),
     Exhibit("field_missing", "Device", struct((20, I64, number(0))), r"the struct Device lacks type"),
     Exhibit(
         "fields_missing",
@@ -278,6 +284,18 @@ MUSEUM = [
         r"metadata: expected text, found i64",
     ),
     Exhibit("type_number_14", "Device", b"\xae", r"the type number 14 has no meaning"),
+    Exhibit(
+        "end_of_a_struct_with_a_difference",
+        "Device",
+        struct((10, STRING, string("cpu")), (-1, I32, number(0)))[:-1] + b"\x10",
+        r"the type number 0 has no meaning",
+    ),
+    Exhibit(
+        "field_of_other_type_out_of_order",
+        "Device",
+        struct((20, I64, number(0)), (10, I64, number(1))),
+        r"type: expected text, found i64",
+    ),
     Exhibit(
         "list_of_type_0",
         "Argument",

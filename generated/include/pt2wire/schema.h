@@ -19,6 +19,7 @@
 #include "pt2wire/traits.h"
 #include "pt2wire/union.h"
 #include "pt2wire/view.h"
+#include "pt2wire/wire.h"
 
 namespace pt2wire {
 
@@ -2274,12 +2275,12 @@ struct Traits<basic::Device<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "type", true},
-      {20, "index", false},
+      {10, "type", true, Wire::text},
+      {20, "index", false, Wire::i64},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.type, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.index, std::integral_constant<std::size_t, 1>()); return true;
@@ -2288,7 +2289,7 @@ struct Traits<basic::Device<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.type, std::integral_constant<std::size_t, 0>());
     f(object.index, std::integral_constant<std::size_t, 1>());
   }
@@ -2307,13 +2308,13 @@ struct Traits<basic::SymExprHint<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "as_int", false},
-      {20, "as_bool", false},
-      {30, "as_float", false},
+      {10, "as_int", false, Wire::i64},
+      {20, "as_bool", false, Wire::boolean},
+      {30, "as_float", false, Wire::f64},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2330,12 +2331,12 @@ struct Traits<basic::SymExpr<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "expr_str", true},
-      {20, "hint", false},
+      {10, "expr_str", true, Wire::text},
+      {20, "hint", false, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.expr_str, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.hint, std::integral_constant<std::size_t, 1>()); return true;
@@ -2344,7 +2345,7 @@ struct Traits<basic::SymExpr<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.expr_str, std::integral_constant<std::size_t, 0>());
     f(object.hint, std::integral_constant<std::size_t, 1>());
   }
@@ -2363,12 +2364,12 @@ struct Traits<basic::SymInt<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false},
-      {20, "as_int", false},
+      {10, "as_expr", false, Wire::structure},
+      {20, "as_int", false, Wire::i64},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2384,12 +2385,12 @@ struct Traits<basic::SymFloat<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false},
-      {20, "as_float", false},
+      {10, "as_expr", false, Wire::structure},
+      {20, "as_float", false, Wire::f64},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2405,12 +2406,12 @@ struct Traits<basic::SymBool<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false},
-      {20, "as_bool", false},
+      {10, "as_expr", false, Wire::structure},
+      {20, "as_bool", false, Wire::boolean},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2426,12 +2427,12 @@ struct Traits<basic::SymIntArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false},
-      {20, "as_int", false},
+      {10, "as_name", false, Wire::text},
+      {20, "as_int", false, Wire::i64},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2447,12 +2448,12 @@ struct Traits<basic::SymFloatArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false},
-      {20, "as_float", false},
+      {10, "as_name", false, Wire::text},
+      {20, "as_float", false, Wire::f64},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2468,12 +2469,12 @@ struct Traits<basic::SymBoolArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false},
-      {20, "as_bool", false},
+      {10, "as_name", false, Wire::text},
+      {20, "as_bool", false, Wire::boolean},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2489,11 +2490,11 @@ struct Traits<basic::TensorArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "name", true},
+      {10, "name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -2501,7 +2502,7 @@ struct Traits<basic::TensorArgument<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
   }
 
@@ -2518,11 +2519,11 @@ struct Traits<basic::TokenArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "name", true},
+      {10, "name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -2530,7 +2531,7 @@ struct Traits<basic::TokenArgument<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
   }
 
@@ -2547,12 +2548,12 @@ struct Traits<basic::OptionalTensorArgument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {20, "as_tensor", false},
-      {10, "as_none", false},
+      {20, "as_tensor", false, Wire::structure},
+      {10, "as_none", false, Wire::boolean},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 20: f(std::integral_constant<std::size_t, 0>()); return true;
       case 10: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2568,12 +2569,12 @@ struct Traits<basic::CustomObjArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true},
-      {20, "class_fqn", true},
+      {10, "name", true, Wire::text},
+      {20, "class_fqn", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.class_fqn, std::integral_constant<std::size_t, 1>()); return true;
@@ -2582,7 +2583,7 @@ struct Traits<basic::CustomObjArgument<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.class_fqn, std::integral_constant<std::size_t, 1>());
   }
@@ -2601,12 +2602,12 @@ struct Traits<basic::ComplexValue<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 19;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "real", true},
-      {20, "imag", true},
+      {10, "real", true, Wire::f64},
+      {20, "imag", true, Wire::f64},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.real, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.imag, std::integral_constant<std::size_t, 1>()); return true;
@@ -2615,7 +2616,7 @@ struct Traits<basic::ComplexValue<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.real, std::integral_constant<std::size_t, 0>());
     f(object.imag, std::integral_constant<std::size_t, 1>());
   }
@@ -2634,12 +2635,12 @@ struct Traits<basic::EnumMember<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "fqn", true},
-      {20, "name", true},
+      {10, "fqn", true, Wire::text},
+      {20, "name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.fqn, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.name, std::integral_constant<std::size_t, 1>()); return true;
@@ -2648,7 +2649,7 @@ struct Traits<basic::EnumMember<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.fqn, std::integral_constant<std::size_t, 0>());
     f(object.name, std::integral_constant<std::size_t, 1>());
   }
@@ -2667,13 +2668,13 @@ struct Traits<basic::ModuleFrame<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "key", true},
-      {20, "path", true},
-      {30, "type", true},
+      {10, "key", true, Wire::text},
+      {20, "path", true, Wire::text},
+      {30, "type", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.key, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.path, std::integral_constant<std::size_t, 1>()); return true;
@@ -2683,7 +2684,7 @@ struct Traits<basic::ModuleFrame<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.key, std::integral_constant<std::size_t, 0>());
     f(object.path, std::integral_constant<std::size_t, 1>());
     f(object.type, std::integral_constant<std::size_t, 2>());
@@ -2704,14 +2705,14 @@ struct Traits<basic::GraphConstant<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "name", true},
-      {20, "target", true},
-      {30, "data", true},
-      {40, "requires_grad", false},
+      {10, "name", true, Wire::text},
+      {20, "target", true, Wire::text},
+      {30, "data", true, Wire::text},
+      {40, "requires_grad", false, Wire::boolean},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.target, std::integral_constant<std::size_t, 1>()); return true;
@@ -2722,7 +2723,7 @@ struct Traits<basic::GraphConstant<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.target, std::integral_constant<std::size_t, 1>());
     f(object.data, std::integral_constant<std::size_t, 2>());
@@ -2745,15 +2746,15 @@ struct Traits<basic::ConstantValue<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 5> fields{ {
-      {10, "as_none", false},
-      {20, "as_int", false},
-      {30, "as_float", false},
-      {40, "as_string", false},
-      {50, "as_bool", false},
+      {10, "as_none", false, Wire::boolean},
+      {20, "as_int", false, Wire::i64},
+      {30, "as_float", false, Wire::f64},
+      {40, "as_string", false, Wire::text},
+      {50, "as_bool", false, Wire::boolean},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -2772,12 +2773,12 @@ struct Traits<basic::InputToParameterSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "parameter_name", true},
+      {10, "arg", true, Wire::structure},
+      {20, "parameter_name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.parameter_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -2786,7 +2787,7 @@ struct Traits<basic::InputToParameterSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.parameter_name, std::integral_constant<std::size_t, 1>());
   }
@@ -2805,13 +2806,13 @@ struct Traits<basic::InputToBufferSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 8;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "arg", true},
-      {20, "buffer_name", true},
-      {30, "persistent", true},
+      {10, "arg", true, Wire::structure},
+      {20, "buffer_name", true, Wire::text},
+      {30, "persistent", true, Wire::boolean},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.buffer_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -2821,7 +2822,7 @@ struct Traits<basic::InputToBufferSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.buffer_name, std::integral_constant<std::size_t, 1>());
     f(object.persistent, std::integral_constant<std::size_t, 2>());
@@ -2842,12 +2843,12 @@ struct Traits<basic::InputToTensorConstantSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "tensor_constant_name", true},
+      {10, "arg", true, Wire::structure},
+      {20, "tensor_constant_name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.tensor_constant_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -2856,7 +2857,7 @@ struct Traits<basic::InputToTensorConstantSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.tensor_constant_name, std::integral_constant<std::size_t, 1>());
   }
@@ -2875,12 +2876,12 @@ struct Traits<basic::InputToCustomObjSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "custom_obj_name", true},
+      {10, "arg", true, Wire::structure},
+      {20, "custom_obj_name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.custom_obj_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -2889,7 +2890,7 @@ struct Traits<basic::InputToCustomObjSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.custom_obj_name, std::integral_constant<std::size_t, 1>());
   }
@@ -2908,11 +2909,11 @@ struct Traits<basic::InputTokenSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -2920,7 +2921,7 @@ struct Traits<basic::InputTokenSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
 
@@ -2937,11 +2938,11 @@ struct Traits<basic::LossOutputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -2949,7 +2950,7 @@ struct Traits<basic::LossOutputSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
 
@@ -2966,12 +2967,12 @@ struct Traits<basic::BufferMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "buffer_name", true},
+      {10, "arg", true, Wire::structure},
+      {20, "buffer_name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.buffer_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -2980,7 +2981,7 @@ struct Traits<basic::BufferMutationSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.buffer_name, std::integral_constant<std::size_t, 1>());
   }
@@ -2999,12 +3000,12 @@ struct Traits<basic::ParameterMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "parameter_name", true},
+      {10, "arg", true, Wire::structure},
+      {20, "parameter_name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.parameter_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -3013,7 +3014,7 @@ struct Traits<basic::ParameterMutationSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.parameter_name, std::integral_constant<std::size_t, 1>());
   }
@@ -3032,12 +3033,12 @@ struct Traits<basic::GradientToParameterSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "parameter_name", true},
+      {10, "arg", true, Wire::structure},
+      {20, "parameter_name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.parameter_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -3046,7 +3047,7 @@ struct Traits<basic::GradientToParameterSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.parameter_name, std::integral_constant<std::size_t, 1>());
   }
@@ -3065,12 +3066,12 @@ struct Traits<basic::GradientToUserInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "user_input_name", true},
+      {10, "arg", true, Wire::structure},
+      {20, "user_input_name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.user_input_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -3079,7 +3080,7 @@ struct Traits<basic::GradientToUserInputSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.user_input_name, std::integral_constant<std::size_t, 1>());
   }
@@ -3098,12 +3099,12 @@ struct Traits<basic::UserInputMutationSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true},
-      {20, "user_input_name", true},
+      {10, "arg", true, Wire::structure},
+      {20, "user_input_name", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.user_input_name, std::integral_constant<std::size_t, 1>()); return true;
@@ -3112,7 +3113,7 @@ struct Traits<basic::UserInputMutationSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
     f(object.user_input_name, std::integral_constant<std::size_t, 1>());
   }
@@ -3131,11 +3132,11 @@ struct Traits<basic::OutputTokenSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -3143,7 +3144,7 @@ struct Traits<basic::OutputTokenSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
 
@@ -3160,14 +3161,14 @@ struct Traits<basic::RangeConstraint<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 1;
   static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "min_val", false},
-      {20, "max_val", false},
-      {1000, "min_float", false},
-      {1001, "max_float", false},
+      {10, "min_val", false, Wire::i64},
+      {20, "max_val", false, Wire::i64},
+      {1000, "min_float", false, Wire::f64},
+      {1001, "max_float", false, Wire::f64},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.min_val, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.max_val, std::integral_constant<std::size_t, 1>()); return true;
@@ -3178,7 +3179,7 @@ struct Traits<basic::RangeConstraint<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.min_val, std::integral_constant<std::size_t, 0>());
     f(object.max_val, std::integral_constant<std::size_t, 1>());
     f(object.min_float, std::integral_constant<std::size_t, 2>());
@@ -3201,11 +3202,11 @@ struct Traits<basic::NamedTupleDef<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "field_names", true},
+      {10, "field_names", true, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.field_names, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -3213,7 +3214,7 @@ struct Traits<basic::NamedTupleDef<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.field_names, std::integral_constant<std::size_t, 0>());
   }
 
@@ -3230,12 +3231,12 @@ struct Traits<basic::SchemaVersion<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "major", true},
-      {20, "minor", true},
+      {10, "major", true, Wire::i64},
+      {20, "minor", true, Wire::i64},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.major, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.minor, std::integral_constant<std::size_t, 1>()); return true;
@@ -3244,7 +3245,7 @@ struct Traits<basic::SchemaVersion<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.major, std::integral_constant<std::size_t, 0>());
     f(object.minor, std::integral_constant<std::size_t, 1>());
   }
@@ -3263,13 +3264,13 @@ struct Traits<basic::Writer<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true},
-      {20, "version", true},
-      {30, "revision", true},
+      {10, "name", true, Wire::text},
+      {20, "version", true, Wire::text},
+      {30, "revision", true, Wire::i64},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.version, std::integral_constant<std::size_t, 1>()); return true;
@@ -3279,7 +3280,7 @@ struct Traits<basic::Writer<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.version, std::integral_constant<std::size_t, 1>());
     f(object.revision, std::integral_constant<std::size_t, 2>());
@@ -3300,16 +3301,16 @@ struct Traits<basic::AOTInductorModelPickleData<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {1, "library_basename", true},
-      {2, "input_names", true},
-      {3, "output_names", true},
-      {4, "floating_point_input_dtype", false},
-      {5, "floating_point_output_dtype", false},
-      {6, "aot_inductor_model_is_cpu", false},
+      {1, "library_basename", true, Wire::text},
+      {2, "input_names", true, Wire::list},
+      {3, "output_names", true, Wire::list},
+      {4, "floating_point_input_dtype", false, Wire::i64},
+      {5, "floating_point_output_dtype", false, Wire::i64},
+      {6, "aot_inductor_model_is_cpu", false, Wire::boolean},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 1: f(object.library_basename, std::integral_constant<std::size_t, 0>()); return true;
       case 2: f(object.input_names, std::integral_constant<std::size_t, 1>()); return true;
@@ -3322,7 +3323,7 @@ struct Traits<basic::AOTInductorModelPickleData<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.library_basename, std::integral_constant<std::size_t, 0>());
     f(object.input_names, std::integral_constant<std::size_t, 1>());
     f(object.output_names, std::integral_constant<std::size_t, 2>());
@@ -3349,16 +3350,16 @@ struct Traits<basic::IndexEntry<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {10, "program", true},
-      {20, "form", true},
-      {30, "record", true},
-      {40, "crc32", true},
-      {50, "size", true},
-      {60, "sha256", true},
+      {10, "program", true, Wire::text},
+      {20, "form", true, Wire::text},
+      {30, "record", true, Wire::text},
+      {40, "crc32", true, Wire::i64},
+      {50, "size", true, Wire::i64},
+      {60, "sha256", true, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.program, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.form, std::integral_constant<std::size_t, 1>()); return true;
@@ -3371,7 +3372,7 @@ struct Traits<basic::IndexEntry<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.program, std::integral_constant<std::size_t, 0>());
     f(object.form, std::integral_constant<std::size_t, 1>());
     f(object.record, std::integral_constant<std::size_t, 2>());
@@ -3398,12 +3399,12 @@ struct Traits<basic::ArchiveIndex<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 11;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "writer", true},
-      {20, "entries", true},
+      {10, "writer", true, Wire::structure},
+      {20, "entries", true, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.writer, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.entries, std::integral_constant<std::size_t, 1>()); return true;
@@ -3412,7 +3413,7 @@ struct Traits<basic::ArchiveIndex<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.writer, std::integral_constant<std::size_t, 0>());
     f(object.entries, std::integral_constant<std::size_t, 1>());
   }
@@ -3431,32 +3432,32 @@ struct Traits<basic::Value<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 22> fields{ {
-      {10, "as_none", false},
-      {20, "as_tensor", false},
-      {50, "as_int", false},
-      {80, "as_float", false},
-      {100, "as_string", false},
-      {110, "as_sym_int", false},
-      {130, "as_scalar_type", false},
-      {140, "as_memory_format", false},
-      {150, "as_layout", false},
-      {160, "as_device", false},
-      {170, "as_bool", false},
-      {182, "as_sym_bool", false},
-      {220, "as_operator", false},
-      {230, "as_sym_float", false},
-      {260, "as_complex", false},
-      {1000, "as_list", false},
-      {1001, "as_tuple", false},
-      {1002, "as_dict", false},
-      {1003, "as_enum", false},
-      {1004, "as_subgraph", false},
-      {1005, "as_structure", false},
-      {1010, "as_extra_scalar_type", false},
+      {10, "as_none", false, Wire::boolean},
+      {20, "as_tensor", false, Wire::structure},
+      {50, "as_int", false, Wire::i64},
+      {80, "as_float", false, Wire::f64},
+      {100, "as_string", false, Wire::text},
+      {110, "as_sym_int", false, Wire::structure},
+      {130, "as_scalar_type", false, Wire::i32},
+      {140, "as_memory_format", false, Wire::i32},
+      {150, "as_layout", false, Wire::i32},
+      {160, "as_device", false, Wire::structure},
+      {170, "as_bool", false, Wire::boolean},
+      {182, "as_sym_bool", false, Wire::structure},
+      {220, "as_operator", false, Wire::text},
+      {230, "as_sym_float", false, Wire::structure},
+      {260, "as_complex", false, Wire::structure},
+      {1000, "as_list", false, Wire::list},
+      {1001, "as_tuple", false, Wire::list},
+      {1002, "as_dict", false, Wire::list},
+      {1003, "as_enum", false, Wire::structure},
+      {1004, "as_subgraph", false, Wire::text},
+      {1005, "as_structure", false, Wire::text},
+      {1010, "as_extra_scalar_type", false, Wire::i32},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -3492,12 +3493,12 @@ struct Traits<basic::ValueItem<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "key", true},
-      {20, "value", true},
+      {10, "key", true, Wire::structure},
+      {20, "value", true, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.key, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.value, std::integral_constant<std::size_t, 1>()); return true;
@@ -3506,7 +3507,7 @@ struct Traits<basic::ValueItem<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.key, std::integral_constant<std::size_t, 0>());
     f(object.value, std::integral_constant<std::size_t, 1>());
   }
@@ -3525,24 +3526,24 @@ struct Traits<basic::TensorMeta<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
   static constexpr std::array<FieldInfo, 14> fields{ {
-      {10, "dtype", true},
-      {20, "sizes", true},
-      {30, "requires_grad", true},
-      {40, "device", true},
-      {50, "strides", true},
-      {60, "storage_offset", true},
-      {70, "layout", true},
-      {1000, "conj", false},
-      {1001, "neg", false},
-      {1002, "inner", false},
-      {1003, "coalesced", false},
-      {1004, "subclass", false},
-      {1005, "context", false},
-      {1006, "extra_dtype", false},
+      {10, "dtype", true, Wire::i32},
+      {20, "sizes", true, Wire::list},
+      {30, "requires_grad", true, Wire::boolean},
+      {40, "device", true, Wire::structure},
+      {50, "strides", true, Wire::list},
+      {60, "storage_offset", true, Wire::structure},
+      {70, "layout", true, Wire::i32},
+      {1000, "conj", false, Wire::boolean},
+      {1001, "neg", false, Wire::boolean},
+      {1002, "inner", false, Wire::map},
+      {1003, "coalesced", false, Wire::boolean},
+      {1004, "subclass", false, Wire::text},
+      {1005, "context", false, Wire::structure},
+      {1006, "extra_dtype", false, Wire::i32},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.dtype, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.sizes, std::integral_constant<std::size_t, 1>()); return true;
@@ -3563,7 +3564,7 @@ struct Traits<basic::TensorMeta<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.dtype, std::integral_constant<std::size_t, 0>());
     f(object.sizes, std::integral_constant<std::size_t, 1>());
     f(object.requires_grad, std::integral_constant<std::size_t, 2>());
@@ -3606,12 +3607,12 @@ struct Traits<basic::NamedValue<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true},
-      {20, "value", false},
+      {10, "name", true, Wire::text},
+      {20, "value", false, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.value, std::integral_constant<std::size_t, 1>()); return true;
@@ -3620,7 +3621,7 @@ struct Traits<basic::NamedValue<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.value, std::integral_constant<std::size_t, 1>());
   }
@@ -3639,13 +3640,13 @@ struct Traits<basic::Notes<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "metadata", true},
-      {20, "custom", false},
-      {30, "module_stack", false},
+      {10, "metadata", true, Wire::map},
+      {20, "custom", false, Wire::structure},
+      {30, "module_stack", false, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.metadata, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.custom, std::integral_constant<std::size_t, 1>()); return true;
@@ -3655,7 +3656,7 @@ struct Traits<basic::Notes<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.metadata, std::integral_constant<std::size_t, 0>());
     f(object.custom, std::integral_constant<std::size_t, 1>());
     f(object.module_stack, std::integral_constant<std::size_t, 2>());
@@ -3676,13 +3677,13 @@ struct Traits<basic::InputToConstantInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true},
-      {20, "value", true},
-      {1000, "exact_value", false},
+      {10, "name", true, Wire::text},
+      {20, "value", true, Wire::structure},
+      {1000, "exact_value", false, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.value, std::integral_constant<std::size_t, 1>()); return true;
@@ -3692,7 +3693,7 @@ struct Traits<basic::InputToConstantInputSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.value, std::integral_constant<std::size_t, 1>());
     f(object.exact_value, std::integral_constant<std::size_t, 2>());
@@ -3713,13 +3714,13 @@ struct Traits<basic::TreeSpecNode<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "type", true},
-      {20, "context", false},
-      {30, "children", false},
+      {10, "type", true, Wire::text},
+      {20, "context", false, Wire::structure},
+      {30, "children", false, Wire::i64},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.type, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.context, std::integral_constant<std::size_t, 1>()); return true;
@@ -3729,7 +3730,7 @@ struct Traits<basic::TreeSpecNode<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.type, std::integral_constant<std::size_t, 0>());
     f(object.context, std::integral_constant<std::size_t, 1>());
     f(object.children, std::integral_constant<std::size_t, 2>());
@@ -3750,14 +3751,14 @@ struct Traits<basic::GraphStructure<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "name", true},
-      {20, "target", true},
-      {30, "spec", false},
-      {40, "callee", false},
+      {10, "name", true, Wire::text},
+      {20, "target", true, Wire::text},
+      {30, "spec", false, Wire::list},
+      {40, "callee", false, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.target, std::integral_constant<std::size_t, 1>()); return true;
@@ -3768,7 +3769,7 @@ struct Traits<basic::GraphStructure<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.target, std::integral_constant<std::size_t, 1>());
     f(object.spec, std::integral_constant<std::size_t, 2>());
@@ -3791,17 +3792,17 @@ struct Traits<basic::PayloadMeta<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "path_name", true},
-      {20, "is_param", true},
-      {30, "use_pickle", true},
-      {40, "tensor_meta", false},
-      {1000, "alias_of", false},
-      {1001, "inner", false},
-      {1002, "absent", false},
+      {10, "path_name", true, Wire::text},
+      {20, "is_param", true, Wire::boolean},
+      {30, "use_pickle", true, Wire::boolean},
+      {40, "tensor_meta", false, Wire::structure},
+      {1000, "alias_of", false, Wire::text},
+      {1001, "inner", false, Wire::map},
+      {1002, "absent", false, Wire::boolean},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.path_name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.is_param, std::integral_constant<std::size_t, 1>()); return true;
@@ -3815,7 +3816,7 @@ struct Traits<basic::PayloadMeta<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.path_name, std::integral_constant<std::size_t, 0>());
     f(object.is_param, std::integral_constant<std::size_t, 1>());
     f(object.use_pickle, std::integral_constant<std::size_t, 2>());
@@ -3844,11 +3845,11 @@ struct Traits<basic::PayloadConfig<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "config", true},
+      {10, "config", true, Wire::map},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.config, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -3856,7 +3857,7 @@ struct Traits<basic::PayloadConfig<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.config, std::integral_constant<std::size_t, 0>());
   }
 
@@ -3873,27 +3874,27 @@ struct Traits<basic::Graph<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 17> fields{ {
-      {10, "inputs", true},
-      {20, "outputs", true},
-      {30, "nodes", true},
-      {40, "tensor_values", true},
-      {50, "sym_int_values", true},
-      {60, "sym_bool_values", true},
-      {70, "is_single_tensor_return", false},
-      {80, "custom_obj_values", false},
-      {90, "sym_float_values", false},
-      {1000, "placeholder_metadata", false},
-      {1001, "output_metadata", false},
-      {1002, "exact_output", false},
-      {1003, "order", false},
-      {1004, "getitem_metadata", false},
-      {1005, "constants", false},
-      {1006, "get_attr_metadata", false},
-      {1007, "structures", false},
+      {10, "inputs", true, Wire::list},
+      {20, "outputs", true, Wire::list},
+      {30, "nodes", true, Wire::list},
+      {40, "tensor_values", true, Wire::map},
+      {50, "sym_int_values", true, Wire::map},
+      {60, "sym_bool_values", true, Wire::map},
+      {70, "is_single_tensor_return", false, Wire::boolean},
+      {80, "custom_obj_values", false, Wire::map},
+      {90, "sym_float_values", false, Wire::map},
+      {1000, "placeholder_metadata", false, Wire::map},
+      {1001, "output_metadata", false, Wire::map},
+      {1002, "exact_output", false, Wire::structure},
+      {1003, "order", false, Wire::list},
+      {1004, "getitem_metadata", false, Wire::map},
+      {1005, "constants", false, Wire::list},
+      {1006, "get_attr_metadata", false, Wire::map},
+      {1007, "structures", false, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.inputs, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.outputs, std::integral_constant<std::size_t, 1>()); return true;
@@ -3917,7 +3918,7 @@ struct Traits<basic::Graph<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.inputs, std::integral_constant<std::size_t, 0>());
     f(object.outputs, std::integral_constant<std::size_t, 1>());
     f(object.nodes, std::integral_constant<std::size_t, 2>());
@@ -3966,13 +3967,13 @@ struct Traits<basic::GraphArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true},
-      {20, "graph", true},
-      {1000, "node", false},
+      {10, "name", true, Wire::text},
+      {20, "graph", true, Wire::structure},
+      {1000, "node", false, Wire::text},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.graph, std::integral_constant<std::size_t, 1>()); return true;
@@ -3982,7 +3983,7 @@ struct Traits<basic::GraphArgument<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.graph, std::integral_constant<std::size_t, 1>());
     f(object.node, std::integral_constant<std::size_t, 2>());
@@ -4003,41 +4004,41 @@ struct Traits<basic::Argument<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 31> fields{ {
-      {10, "as_none", false},
-      {20, "as_tensor", false},
-      {30, "as_tensors", false},
-      {50, "as_int", false},
-      {70, "as_ints", false},
-      {80, "as_float", false},
-      {90, "as_floats", false},
-      {100, "as_string", false},
-      {101, "as_strings", false},
-      {110, "as_sym_int", false},
-      {120, "as_sym_ints", false},
-      {130, "as_scalar_type", false},
-      {140, "as_memory_format", false},
-      {150, "as_layout", false},
-      {160, "as_device", false},
-      {170, "as_bool", false},
-      {180, "as_bools", false},
-      {182, "as_sym_bool", false},
-      {184, "as_sym_bools", false},
-      {200, "as_graph", false},
-      {190, "as_optional_tensors", false},
-      {210, "as_custom_obj", false},
-      {220, "as_operator", false},
-      {230, "as_sym_float", false},
-      {240, "as_sym_floats", false},
-      {250, "as_optional_tensor", false},
-      {260, "as_complex", false},
-      {270, "as_nested_tensors", false},
-      {280, "as_int_lists", false},
-      {290, "as_string_to_argument", false},
-      {300, "as_float_lists", false},
+      {10, "as_none", false, Wire::boolean},
+      {20, "as_tensor", false, Wire::structure},
+      {30, "as_tensors", false, Wire::list},
+      {50, "as_int", false, Wire::i64},
+      {70, "as_ints", false, Wire::list},
+      {80, "as_float", false, Wire::f64},
+      {90, "as_floats", false, Wire::list},
+      {100, "as_string", false, Wire::text},
+      {101, "as_strings", false, Wire::list},
+      {110, "as_sym_int", false, Wire::structure},
+      {120, "as_sym_ints", false, Wire::list},
+      {130, "as_scalar_type", false, Wire::i32},
+      {140, "as_memory_format", false, Wire::i32},
+      {150, "as_layout", false, Wire::i32},
+      {160, "as_device", false, Wire::structure},
+      {170, "as_bool", false, Wire::boolean},
+      {180, "as_bools", false, Wire::list},
+      {182, "as_sym_bool", false, Wire::structure},
+      {184, "as_sym_bools", false, Wire::list},
+      {200, "as_graph", false, Wire::structure},
+      {190, "as_optional_tensors", false, Wire::list},
+      {210, "as_custom_obj", false, Wire::structure},
+      {220, "as_operator", false, Wire::text},
+      {230, "as_sym_float", false, Wire::structure},
+      {240, "as_sym_floats", false, Wire::list},
+      {250, "as_optional_tensor", false, Wire::structure},
+      {260, "as_complex", false, Wire::structure},
+      {270, "as_nested_tensors", false, Wire::list},
+      {280, "as_int_lists", false, Wire::list},
+      {290, "as_string_to_argument", false, Wire::map},
+      {300, "as_float_lists", false, Wire::list},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -4082,13 +4083,13 @@ struct Traits<basic::NamedArgument<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
   static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true},
-      {20, "arg", true},
-      {30, "kind", false},
+      {10, "name", true, Wire::text},
+      {20, "arg", true, Wire::structure},
+      {30, "kind", false, Wire::i32},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.arg, std::integral_constant<std::size_t, 1>()); return true;
@@ -4098,7 +4099,7 @@ struct Traits<basic::NamedArgument<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.arg, std::integral_constant<std::size_t, 1>());
     f(object.kind, std::integral_constant<std::size_t, 2>());
@@ -4119,20 +4120,20 @@ struct Traits<basic::Node<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 10> fields{ {
-      {10, "target", true},
-      {20, "inputs", true},
-      {30, "outputs", true},
-      {40, "metadata", true},
-      {50, "is_hop_single_tensor_return", false},
-      {60, "name", false},
-      {1000, "exact_inputs", false},
-      {1001, "custom", false},
-      {1002, "subgraphs", false},
-      {1003, "module_stack", false},
+      {10, "target", true, Wire::text},
+      {20, "inputs", true, Wire::list},
+      {30, "outputs", true, Wire::list},
+      {40, "metadata", true, Wire::map},
+      {50, "is_hop_single_tensor_return", false, Wire::boolean},
+      {60, "name", false, Wire::text},
+      {1000, "exact_inputs", false, Wire::list},
+      {1001, "custom", false, Wire::structure},
+      {1002, "subgraphs", false, Wire::list},
+      {1003, "module_stack", false, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.target, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.inputs, std::integral_constant<std::size_t, 1>()); return true;
@@ -4149,7 +4150,7 @@ struct Traits<basic::Node<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.target, std::integral_constant<std::size_t, 0>());
     f(object.inputs, std::integral_constant<std::size_t, 1>());
     f(object.outputs, std::integral_constant<std::size_t, 2>());
@@ -4184,11 +4185,11 @@ struct Traits<basic::UserInputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -4196,7 +4197,7 @@ struct Traits<basic::UserInputSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
 
@@ -4213,17 +4214,17 @@ struct Traits<basic::InputSpec<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "user_input", false},
-      {20, "parameter", false},
-      {30, "buffer", false},
-      {40, "tensor_constant", false},
-      {50, "custom_obj", false},
-      {70, "token", false},
-      {60, "constant_input", false},
+      {10, "user_input", false, Wire::structure},
+      {20, "parameter", false, Wire::structure},
+      {30, "buffer", false, Wire::structure},
+      {40, "tensor_constant", false, Wire::structure},
+      {50, "custom_obj", false, Wire::structure},
+      {70, "token", false, Wire::structure},
+      {60, "constant_input", false, Wire::structure},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -4244,11 +4245,11 @@ struct Traits<basic::UserOutputSpec<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true},
+      {10, "arg", true, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -4256,7 +4257,7 @@ struct Traits<basic::UserOutputSpec<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.arg, std::integral_constant<std::size_t, 0>());
   }
 
@@ -4273,18 +4274,18 @@ struct Traits<basic::OutputSpec<S>> {
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
   static constexpr std::array<FieldInfo, 8> fields{ {
-      {10, "user_output", false},
-      {20, "loss_output", false},
-      {30, "buffer_mutation", false},
-      {40, "gradient_to_parameter", false},
-      {50, "gradient_to_user_input", false},
-      {60, "user_input_mutation", false},
-      {70, "token", false},
-      {80, "parameter_mutation", false},
+      {10, "user_output", false, Wire::structure},
+      {20, "loss_output", false, Wire::structure},
+      {30, "buffer_mutation", false, Wire::structure},
+      {40, "gradient_to_parameter", false, Wire::structure},
+      {50, "gradient_to_user_input", false, Wire::structure},
+      {60, "user_input_mutation", false, Wire::structure},
+      {70, "token", false, Wire::structure},
+      {80, "parameter_mutation", false, Wire::structure},
   } };
 
   template <class F>
-  static bool with_member(std::int16_t id, F&& f) {
+  [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(std::integral_constant<std::size_t, 1>()); return true;
@@ -4306,12 +4307,12 @@ struct Traits<basic::GraphSignature<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "input_specs", true},
-      {20, "output_specs", true},
+      {10, "input_specs", true, Wire::list},
+      {20, "output_specs", true, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.input_specs, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.output_specs, std::integral_constant<std::size_t, 1>()); return true;
@@ -4320,7 +4321,7 @@ struct Traits<basic::GraphSignature<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.input_specs, std::integral_constant<std::size_t, 0>());
     f(object.output_specs, std::integral_constant<std::size_t, 1>());
   }
@@ -4339,17 +4340,17 @@ struct Traits<basic::ModuleCallSignature<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
   static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "inputs", true},
-      {20, "outputs", true},
-      {30, "in_spec", true},
-      {40, "out_spec", true},
-      {50, "forward_arg_names", false},
-      {1000, "exact_in_spec", false},
-      {1001, "exact_out_spec", false},
+      {10, "inputs", true, Wire::list},
+      {20, "outputs", true, Wire::list},
+      {30, "in_spec", true, Wire::text},
+      {40, "out_spec", true, Wire::text},
+      {50, "forward_arg_names", false, Wire::list},
+      {1000, "exact_in_spec", false, Wire::list},
+      {1001, "exact_out_spec", false, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.inputs, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.outputs, std::integral_constant<std::size_t, 1>()); return true;
@@ -4363,7 +4364,7 @@ struct Traits<basic::ModuleCallSignature<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.inputs, std::integral_constant<std::size_t, 0>());
     f(object.outputs, std::integral_constant<std::size_t, 1>());
     f(object.in_spec, std::integral_constant<std::size_t, 2>());
@@ -4392,12 +4393,12 @@ struct Traits<basic::ModuleCallEntry<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "fqn", true},
-      {30, "signature", false},
+      {10, "fqn", true, Wire::text},
+      {30, "signature", false, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.fqn, std::integral_constant<std::size_t, 0>()); return true;
       case 30: f(object.signature, std::integral_constant<std::size_t, 1>()); return true;
@@ -4406,7 +4407,7 @@ struct Traits<basic::ModuleCallEntry<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.fqn, std::integral_constant<std::size_t, 0>());
     f(object.signature, std::integral_constant<std::size_t, 1>());
   }
@@ -4425,16 +4426,16 @@ struct Traits<basic::GraphModule<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 23;
   static constexpr std::array<FieldInfo, 6> fields{ {
-      {10, "graph", true},
-      {50, "signature", true},
-      {60, "module_call_graph", true},
-      {40, "metadata", false},
-      {70, "treespec_namedtuple_fields", false},
-      {1000, "custom", false},
+      {10, "graph", true, Wire::structure},
+      {50, "signature", true, Wire::structure},
+      {60, "module_call_graph", true, Wire::list},
+      {40, "metadata", false, Wire::map},
+      {70, "treespec_namedtuple_fields", false, Wire::map},
+      {1000, "custom", false, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.graph, std::integral_constant<std::size_t, 0>()); return true;
       case 50: f(object.signature, std::integral_constant<std::size_t, 1>()); return true;
@@ -4447,7 +4448,7 @@ struct Traits<basic::GraphModule<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.graph, std::integral_constant<std::size_t, 0>());
     f(object.metadata, std::integral_constant<std::size_t, 3>());
     f(object.signature, std::integral_constant<std::size_t, 1>());
@@ -4474,19 +4475,19 @@ struct Traits<basic::ExportedProgram<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 35;
   static constexpr std::array<FieldInfo, 9> fields{ {
-      {10, "graph_module", true},
-      {20, "opset_version", true},
-      {30, "range_constraints", true},
-      {60, "schema_version", true},
-      {70, "verifiers", false},
-      {80, "torch_version", false},
-      {90, "guards_code", false},
-      {1000, "writer", false},
-      {1001, "beyond", false},
+      {10, "graph_module", true, Wire::structure},
+      {20, "opset_version", true, Wire::map},
+      {30, "range_constraints", true, Wire::map},
+      {60, "schema_version", true, Wire::structure},
+      {70, "verifiers", false, Wire::list},
+      {80, "torch_version", false, Wire::text},
+      {90, "guards_code", false, Wire::list},
+      {1000, "writer", false, Wire::structure},
+      {1001, "beyond", false, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.graph_module, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.opset_version, std::integral_constant<std::size_t, 1>()); return true;
@@ -4502,7 +4503,7 @@ struct Traits<basic::ExportedProgram<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.graph_module, std::integral_constant<std::size_t, 0>());
     f(object.opset_version, std::integral_constant<std::size_t, 1>());
     f(object.range_constraints, std::integral_constant<std::size_t, 2>());
@@ -4535,12 +4536,12 @@ struct Traits<basic::ExternKernelNode<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
   static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true},
-      {20, "node", true},
+      {10, "name", true, Wire::text},
+      {20, "node", true, Wire::structure},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
       case 20: f(object.node, std::integral_constant<std::size_t, 1>()); return true;
@@ -4549,7 +4550,7 @@ struct Traits<basic::ExternKernelNode<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.name, std::integral_constant<std::size_t, 0>());
     f(object.node, std::integral_constant<std::size_t, 1>());
   }
@@ -4568,11 +4569,11 @@ struct Traits<basic::ExternKernelNodes<S>> {
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
   static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "nodes", true},
+      {10, "nodes", true, Wire::list},
   } };
 
   template <class Object, class F>
-  static bool with_field(Object& object, std::int16_t id, F&& f) {
+  static bool with_field(Object& object, std::int32_t id, F&& f) {
     switch (id) {
       case 10: f(object.nodes, std::integral_constant<std::size_t, 0>()); return true;
       default: return false;
@@ -4580,7 +4581,7 @@ struct Traits<basic::ExternKernelNodes<S>> {
   }
 
   template <class Object, class F>
-  static void each_field(Object& object, F&& f) {
+  [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
     f(object.nodes, std::integral_constant<std::size_t, 0>());
   }
 

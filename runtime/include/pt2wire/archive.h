@@ -35,6 +35,20 @@ struct ArchiveOptions {
   Limits limits = {};          ///< of each document
   Limits inflated_limits = {128, std::size_t{12} << 20};  ///< the same of one that is deflated, by its compressed bytes
   ZipLimits zip_limits = {};
+
+  /// Options under which an archive takes at most `memory` bytes beside its file, whatever that says: opening it and, at a
+  /// time, one program, one table of weights or one record. Honest archives that need more are refused as well.
+  ///
+  ///     const auto archive = pt2wire::Archive::open(path, pt2wire::ArchiveOptions::within(64 << 20));
+  static ArchiveOptions within(std::size_t memory) noexcept {
+    ArchiveOptions options;
+    // The index and one more document are each its inflated bytes and its tree; the rest is for weights and records.
+    const std::size_t share = memory / 6;
+    options.limits = {0, share};
+    options.zip_limits.inflated_bytes = share;
+    options.zip_limits.records = memory / 2048;  // each with the longest of names
+    return options;
+  }
 };
 
 /// The weights or constants of one program. `list` is in the order of the file and refers to `config`.
@@ -265,8 +279,14 @@ class Archive {
       }
       const auto& [content, first_dtype] = found->second;
       if (dtype != first_dtype) fail(record, "two tensors read the payload with different dtypes");
-      const auto make = [&, fqn = fqn, &meta = meta, &content = content] { return make_weight(fqn, meta, content); };
-      result.list.push_back(within(record, [&, fqn = fqn] { return detail::within_key(fqn, make); }));
+      result.list.push_back(within(record, [fqn = fqn, &meta = meta, &content = content] {
+        try {
+          return make_weight(fqn, meta, content);
+        } catch (Error& error) {
+          error.within_key(fqn);
+          throw;
+        }
+      }));
     }
     return result;
   }

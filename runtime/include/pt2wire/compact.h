@@ -35,21 +35,26 @@ class CompactReader {
   }
   void leave_struct() noexcept { --depth_; }
 
-  /// Goes on to the next field. `field` holds the previous one (ids are written as differences). False at the end.
-  bool next_field(FieldHeader& field) {
+  /// The header behind a field's (ids are written as differences), which nobody has judged yet: `check_field` does.
+  [[gnu::always_inline]] FieldHeader next_field(FieldHeader previous) {
     const std::uint8_t byte = take_byte();
-    if (byte == 0) return false;
-    const int id = byte >= 16 ? field.id + (byte >> 4) : read_id();
-    if (id > INT16_MAX) refuse_delta();
-    field.id = static_cast<std::int16_t>(id);
-    const std::uint8_t type = byte & 15;
-    field.wire = wire_of(type);
-    field.value = type == 1;
-    return true;
+    if (byte >= 16) return previous.next(byte);
+    return byte == 0 ? FieldHeader::end() : next_far_field(byte);
+  }
+
+  /// Refuses a header that no schema could have a field for.
+  void check_field(FieldHeader field) const {
+    if (field.id() > INT16_MAX) refuse_delta();
+    check_wire(field.wire());
+  }
+
+  /// Refuses a type number without a meaning.
+  void check_wire(Wire wire) const {
+    if (wire == Wire::stop || wire > Wire::uuid) refuse_type(static_cast<std::uint8_t>(wire));
   }
 
   /// The value of a bool field lies in its header.
-  bool read_bool(const FieldHeader& field) const noexcept { return field.value; }
+  bool read_bool(FieldHeader field) const noexcept { return field.wire() == Wire::boolean; }
 
   bool read_bool_item() {
     const std::uint8_t byte = take_byte();
@@ -71,7 +76,7 @@ class CompactReader {
     return value;
   }
 
-  std::string_view read_text() {
+  [[gnu::noinline]] std::string_view read_text() {
     const std::string_view text = take_text();
     if (const std::size_t valid = valid_utf8_prefix(text); valid != text.size()) refuse_text(text.size() - valid);
     return text;
@@ -82,7 +87,7 @@ class CompactReader {
   ListHeader read_list() {
     const std::uint8_t byte = take_byte();
     const std::uint32_t size = (byte >> 4) == 15 ? read_varint<std::uint32_t>() : byte >> 4;
-    return {wire_of(byte & 15), size};
+    return {static_cast<Wire>(byte & 15), size};
   }
   void end_list() const noexcept {}
 
@@ -90,25 +95,14 @@ class CompactReader {
     const auto size = read_varint<std::uint32_t>();
     if (size == 0) return {Wire::stop, Wire::stop, 0};
     const std::uint8_t types = take_byte();
-    return {wire_of(types >> 4), wire_of(types & 15), size};
+    return {static_cast<Wire>(types >> 4), static_cast<Wire>(types & 15), size};
   }
   void end_map() const noexcept {}
 
   /// Skips the value of a field.
-  void skip(const FieldHeader& field) {
-    if (field.wire != Wire::boolean) skip_value(field.wire, depth_);
-  }
+  void skip(FieldHeader field) { skip_field(field, depth_); }
 
  private:
-  Wire wire_of(std::uint8_t type) const {
-    static constexpr Wire wires[16] = {Wire::stop, Wire::boolean, Wire::boolean, Wire::i8,  Wire::i16, Wire::i32,
-                                Wire::i64,  Wire::f64,     Wire::text,    Wire::list, Wire::set, Wire::map,
-                                Wire::structure, Wire::uuid, Wire::stop,  Wire::stop};
-    const Wire wire = wires[type];
-    if (wire == Wire::stop) refuse_type(type);
-    return wire;
-  }
-
   std::uint8_t take_byte() {
     if (at_ == end_) fail_truncated("the next byte");
     return *at_++;
@@ -122,11 +116,11 @@ class CompactReader {
     return text;
   }
 
-  /// An id that is not written as a difference: where fields do not ascend, or are far apart.
-  [[gnu::noinline]] std::int16_t read_id() {
+  /// A header whose id is not written as a difference: fields do not ascend, or are far apart.
+  [[gnu::noinline]] FieldHeader next_far_field(std::uint8_t type) {
     const std::int32_t id = read_i32();
     if (id < INT16_MIN || id > INT16_MAX) refuse_id(id);
-    return static_cast<std::int16_t>(id);
+    return FieldHeader(id, static_cast<Wire>(type));
   }
 
   template <class Unsigned>
@@ -160,8 +154,8 @@ class CompactReader {
   // Inside skipped fields containers count as levels too: they are what a hostile file would nest.
   void skip_value(Wire wire, int depth) {
     switch (wire) {
-      case Wire::stop: return;
-      case Wire::boolean: read_bool_item(); return;
+      case Wire::stop: return;  // no header has it
+      case Wire::boolean: case Wire::no: read_bool_item(); return;
       case Wire::i8: take_byte(); return;
       case Wire::i16: case Wire::i32: read_i32(); return;
       case Wire::i64: read_i64(); return;
@@ -174,23 +168,30 @@ class CompactReader {
     }
   }
 
+  void skip_field(FieldHeader field, int depth) {
+    check_field(field);
+    if (!fits(field.wire(), Wire::boolean)) skip_value(field.wire(), depth);
+  }
+
   void skip_struct(int depth) {
     check_skipped(depth);
     FieldHeader field;
-    while (next_field(field)) {
-      if (field.wire != Wire::boolean) skip_value(field.wire, depth);
-    }
+    while (!(field = next_field(field)).is_end()) skip_field(field, depth);
   }
 
   void skip_list(int depth) {
     check_skipped(depth);
     const ListHeader list = read_list();
+    check_wire(list.item);
     for (std::uint32_t i = 0; i != list.size; ++i) skip_value(list.item, depth);
   }
 
   void skip_map(int depth) {
     check_skipped(depth);
     const MapHeader map = read_map();
+    if (map.size == 0) return;
+    check_wire(map.key);
+    check_wire(map.value);
     for (std::uint32_t i = 0; i != map.size; ++i) {
       skip_value(map.key, depth);
       skip_value(map.value, depth);

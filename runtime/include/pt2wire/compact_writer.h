@@ -30,18 +30,24 @@ class CompactWriter {
   void end_struct() { put(0); }
 
   /// `previous` is the id of the field before it in the struct, 0 for the first; it becomes this one's.
-  void begin_field(std::int16_t& previous, std::int16_t id, Wire wire) { field_header(previous, id, type_of(wire)); }
+  void begin_field(std::int16_t& previous, std::int16_t id, Wire wire) {
+    const int delta = id - previous;
+    previous = id;
+    if (delta > 0 && delta <= 15) return put(static_cast<std::uint8_t>(delta << 4 | number(wire)));
+    put(number(wire));
+    write_i32(id);
+  }
   void end_field() noexcept {}
   /// A field that is a bool: its value lies in the header.
   void bool_field(std::int16_t& previous, std::int16_t id, bool value) {
-    field_header(previous, id, value ? true_type : false_type);
+    begin_field(previous, id, bool_wire(value));
   }
 
   void begin_list(Wire item, std::uint32_t size) {
     if (size < 15) {
-      put(static_cast<std::uint8_t>(size << 4 | type_of(item)));
+      put(static_cast<std::uint8_t>(size << 4 | number(item)));
     } else {
-      put(static_cast<std::uint8_t>(0xf0 | type_of(item)));
+      put(static_cast<std::uint8_t>(0xf0 | number(item)));
       varint(size);
     }
   }
@@ -49,11 +55,11 @@ class CompactWriter {
 
   void begin_map(Wire value, std::uint32_t size) {
     varint(size);
-    if (size != 0) put(static_cast<std::uint8_t>(type_of(Wire::text) << 4 | type_of(value)));
+    if (size != 0) put(static_cast<std::uint8_t>(number(Wire::text) << 4 | number(value)));
   }
   void end_map() noexcept {}
 
-  void write_bool(bool value) { put(value ? true_type : false_type); }
+  void write_bool(bool value) { put(number(bool_wire(value))); }
   void write_i32(std::int32_t value) {
     const auto bits = static_cast<std::uint32_t>(value);
     varint(static_cast<std::uint32_t>(bits << 1 ^ (value < 0 ? 0xffffffffu : 0)));
@@ -80,22 +86,9 @@ class CompactWriter {
 
  private:
   static constexpr std::size_t first_size = 4096;
-  static constexpr std::uint8_t true_type = 1;
-  static constexpr std::uint8_t false_type = 2;
 
-  /// TCompact's number of a type; of bool, the one that stands for the items of a list.
-  static constexpr std::uint8_t type_of(Wire wire) noexcept {
-    constexpr std::uint8_t types[] = {0, true_type, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
-    return types[static_cast<std::uint8_t>(wire)];
-  }
-
-  void field_header(std::int16_t& previous, std::int16_t id, std::uint8_t type) {
-    const int delta = id - previous;
-    previous = id;
-    if (delta > 0 && delta <= 15) return put(static_cast<std::uint8_t>(delta << 4 | type));
-    put(type);
-    write_i32(id);
-  }
+  static constexpr std::uint8_t number(Wire wire) noexcept { return static_cast<std::uint8_t>(wire); }
+  static constexpr Wire bool_wire(bool value) noexcept { return value ? Wire::boolean : Wire::no; }
 
   char* room(std::size_t count) {
     if (capacity_ - size_ < count) grow(count);

@@ -26,19 +26,19 @@ namespace pt2wire {
 template <class Storage, class Reader>
 class Decoder {
  public:
-  Decoder(Reader& reader, typename Storage::Builder& builder) noexcept : reader_(reader), builder_(builder) {}
+  Decoder(Reader reader, typename Storage::Builder& builder) : reader_(std::move(reader)), builder_(builder) {}
 
   /// Reads a struct or union.
   template <class T>
   void read(T& out) {
-    reader_.enter_struct();
-    if constexpr (Traits<T>::is_union) {
-      read_union(out);
-    } else {
-      read_struct(out);
+    try {
+      read_nested(out);
+    } catch (const Error& error) {
+      trail_.rethrow(error, reader_.offset());
     }
-    reader_.leave_struct();
   }
+
+  const Reader& reader() const noexcept { return reader_; }
 
   /// How many fields were skipped because this header does not know them.
   std::size_t skipped_fields() const noexcept { return skipped_fields_; }
@@ -59,75 +59,100 @@ class Decoder {
   // Structs and unions.
 
   template <class T>
-  void read_struct(T& out) {
-    FieldHeader field;
+  [[gnu::noinline]] void read_nested(T& out) {
+    reader_.enter_struct();
+    if constexpr (Traits<T>::is_union) {
+      read_union(out);
+    } else {
+      read_struct(out);
+    }
+    reader_.leave_struct();
+  }
+
+  /// Writers put fields in the order of their ids: so they are looked for, and one round finds all that are there.
+  template <class T>
+  [[gnu::always_inline]] void read_struct(T& out) {
+    detail::FieldGuard guard(trail_, Traits<T>::fields.data());
+    FieldHeader field = reader_.next_field({});
     std::uint64_t seen = 0;
-    while (reader_.next_field(field)) {
-      const bool known = detail::within_field<T>([&](std::size_t& position) {
-        return Traits<T>::with_field(out, field.id, [&](auto& slot, auto index) {
-          position = index();
-          constexpr std::uint64_t bit = std::uint64_t{1} << index();
-          if ((seen & bit) != 0) refuse_twice();
-          seen |= bit;
-          read_field(field, slot);
-        });
+    while (!field.is_end()) {
+      const FieldHeader first = field;
+      Traits<T>::each_field(out, [&](auto& slot, auto index) {
+        if (!is_field<T, index()>(field)) return;
+        guard.position = index();
+        constexpr std::uint64_t bit = std::uint64_t{1} << index();
+        if ((seen & bit) != 0) refuse_twice();
+        seen |= bit;
+        read_field(field, slot);
+        guard.position = detail::no_position;
+        field = reader_.next_field(field);
       });
-      if (!known) {
-        reader_.skip(field);
-        ++skipped_fields_;
+      if (field == first) {
+        guard.position = position_of(detail::type_info<T>, field);
+        if (guard.position != detail::no_position) refuse_known(detail::type_info<T>, guard.position, field, seen);
+        field = skip_unknown(field);
       }
     }
-    constexpr std::uint64_t required = detail::fields_with<T>(&FieldInfo::required);
-    if ((seen & required) != required) reader_.fail(detail::lacks<T>(required & ~seen));
+    constexpr std::uint64_t required = detail::type_info<T>.required;
+    if ((seen & required) != required) refuse_lack(detail::type_info<T>, required & ~seen);
   }
 
   template <class T>
-  void read_union(T& out) {
-    FieldHeader field;
-    if (!reader_.next_field(field)) refuse_union(Traits<T>::name, "no member");
-    const bool known = detail::within_field<T>([&](std::size_t& position) {
-      return Traits<T>::with_member(field.id, [&](auto index) {
-        position = index();
-        read_field(field, out.variant().template emplace<index() + 1>());
-      });
+  [[gnu::always_inline]] void read_union(T& out) {
+    detail::FieldGuard guard(trail_, Traits<T>::fields.data());
+    const FieldHeader field = reader_.next_field({});
+    if (field.is_end()) refuse_union(Traits<T>::name, "no member");
+    const bool known = Traits<T>::with_member(field.id(), [&](auto index) {
+      guard.position = index();
+      expect(field.wire(), Traits<T>::fields[index()].wire);
+      read_field(field, out.variant().template emplace<index() + 1>());
+      guard.position = detail::no_position;
     });
     if (!known) {
-      if (field.id == 0) refuse_union(Traits<T>::name, "a member with id 0");  // it would pass for a union without one
+      if (field.id() == 0) refuse_union(Traits<T>::name, "a member with id 0");  // it would pass for a union without one
       reader_.skip(field);
-      out.variant().template emplace<0>(Unknown{field.id});
+      out.variant().template emplace<0>(Unknown{static_cast<std::int16_t>(field.id())});
     }
-    if (reader_.next_field(field)) refuse_union(Traits<T>::name, "two members");
+    if (!reader_.next_field(field).is_end()) refuse_union(Traits<T>::name, "two members");
+  }
+
+  [[gnu::noinline]] static std::size_t position_of(const detail::TypeInfo& type, FieldHeader field) noexcept {
+    return type.position_of([field](const FieldInfo& info) { return info.id == field.id(); });
+  }
+
+  [[gnu::noinline]] FieldHeader skip_unknown(FieldHeader field) {
+    reader_.skip(field);
+    ++skipped_fields_;
+    return reader_.next_field(field);
   }
 
   // Values.
 
-  template <class T>
-  void read_field(const FieldHeader& field, T& out) {
-    expect(field.wire, shape_of<T>.wire);
-    read_field_value(field, out);
+  template <class T, std::size_t Position>
+  static constexpr bool is_field(FieldHeader found) noexcept {
+    constexpr FieldInfo info = Traits<T>::fields[Position];
+    return found == FieldHeader(info.id, info.wire) ||
+           (info.wire == Wire::boolean && found == FieldHeader(info.id, Wire::no));
   }
-  void read_field_value(const FieldHeader& field, bool& out) { out = reader_.read_bool(field); }
-  void read_field_value(const FieldHeader& field, std::optional<bool>& out) { out = reader_.read_bool(field); }
+
+  void read_field(FieldHeader field, bool& out) { out = reader_.read_bool(field); }
+  void read_field(FieldHeader field, std::optional<bool>& out) { out = reader_.read_bool(field); }
   template <class T>
-  void read_field_value(const FieldHeader&, T& out) {
+  void read_field(FieldHeader, T& out) {
     read_value(out);
   }
 
   void read_value(std::int64_t& out) { out = reader_.read_i64(); }
   void read_value(double& out) { out = reader_.read_double(); }
-  void read_value(String& out) {
-    located([&] { builder_.string(out, reader_.read_text()); });
-  }
-  void read_value(Binary& out) {
-    located([&] { builder_.binary(out, reader_.read_binary()); });
-  }
+  void read_value(String& out) { builder_.string(out, reader_.read_text()); }
+  void read_value(Binary& out) { builder_.binary(out, reader_.read_binary()); }
   template <class T>
   void read_value(std::optional<T>& out) {
     read_value(out.emplace());
   }
   template <class T>
   void read_value(Indirect<T>& out) {
-    located([&] { read_value(builder_.indirect(out)); });
+    read_value(builder_.indirect(out));
   }
   template <class T>
   void read_value(T& out) {
@@ -136,58 +161,79 @@ class Decoder {
     } else if constexpr (std::is_enum_v<T>) {
       out = static_cast<T>(reader_.read_i32());  // enums are open: a number this header does not know is kept
     } else {
-      read(out);
+      read_nested(out);
     }
   }
 
   template <class T>
-  void read_value(List<T>& out) {
-    const ListHeader header = reader_.read_list();
-    expect(header.item, shape_of<T>.wire);
-    check_size("list", header.size, shape_of<T>.min_size);
-    const auto items = located([&] { return builder_.list(out, header.size); });
-    detail::each_item(header.size, [&](std::uint32_t i) {
+  [[gnu::noinline]] void read_value(List<T>& out) {
+    const std::uint32_t size = open_list(shape_of<T>);
+    const auto items = builder_.list(out, size);
+    for (detail::ItemGuard item(trail_, size); item.index != size; ++item.index) {
       if constexpr (std::is_same_v<T, bool>) {
-        items[i] = reader_.read_bool_item();  // the items of a vector of bools are no objects
+        items[item.index] = reader_.read_bool_item();  // the items of a vector of bools are no objects
       } else {
-        read_value(items[i]);
+        read_value(items[item.index]);
       }
-    });
+    }
     reader_.end_list();
   }
 
   template <class T>
-  void read_value(Map<T>& out) {
-    const MapHeader header = reader_.read_map();
-    if (header.size == 0) {
-      reader_.end_map();
-      return;
-    }
-    expect(header.key, Wire::text);
-    expect(header.value, shape_of<T>.wire);
-    check_size("map", header.size, 1 + shape_of<T>.min_size);
+  [[gnu::noinline]] void read_value(Map<T>& out) {
+    const std::uint32_t size = open_map(shape_of<T>);
     const std::size_t start = reader_.offset();
-    const auto entries = located([&] { return builder_.map(out, header.size); });
-    for (std::uint32_t i = 0; i != header.size; ++i) {
+    const auto entries = builder_.map(out, size);
+    detail::KeyGuard<String> guard(trail_);
+    for (std::uint32_t i = 0; i != size; ++i) {
       read_value(entries[i].key);
-      detail::within_key(entries[i].key, [&] { read_value(entries[i].value); });
+      guard.key = &entries[i].key;
+      read_value(entries[i].value);
+      guard.key = nullptr;
     }
-    detail::located(start, [&] { builder_.finish(out); });
+    if (size != 0) finish(out, start);
     reader_.end_map();
+  }
+
+  /// The size of a list or map whose items are of a shape, before anything is allocated for them.
+  [[gnu::noinline]] std::uint32_t open_list(Shape item) {
+    const ListHeader header = reader_.read_list();
+    expect(header.item, item.wire);
+    check_size("list", header.size, item.min_size);
+    return header.size;
+  }
+  [[gnu::noinline]] std::uint32_t open_map(Shape value) {
+    const MapHeader header = reader_.read_map();
+    if (header.size == 0) return 0;
+    expect(header.key, Wire::text);
+    expect(header.value, value.wire);
+    check_size("map", header.size, 1 + value.min_size);
+    return header.size;
+  }
+
+  /// The fault of a key that is there twice lies where the map starts.
+  template <class T>
+  void finish(Map<T>& out, std::size_t start) {
+    try {
+      builder_.finish(out);
+    } catch (const Error& error) {
+      throw Error(error.reason(), start);
+    }
   }
 
   // Faults.
 
   void expect(Wire found, Wire wanted) const {
-    if (found != wanted) refuse_wire(found, wanted);
+    if (!fits(found, wanted)) refuse_wire(found, wanted);
   }
   [[gnu::noinline, gnu::cold, noreturn]] void refuse_wire(Wire found, Wire wanted) const {
+    reader_.check_wire(found);
     reader_.fail("expected " + std::string(wire_name(wanted)) + ", found " + std::string(wire_name(found)));
   }
 
-  /// Before anything is allocated for it.
   void check_size(const char* what, std::uint32_t size, std::size_t item_size) const {
-    if (size > reader_.remaining() / item_size) refuse_size(what, size);
+    // The product of 32 bits and a few cannot overflow; dividing would cost more than all else of a short list.
+    if (std::uint64_t{size} * item_size > reader_.remaining()) refuse_size(what, size);
   }
   [[gnu::noinline, gnu::cold, noreturn]] void refuse_size(const char* what, std::uint32_t size) const {
     reader_.fail("a " + std::string(what) + " of " + std::to_string(size) + " items, with " +
@@ -198,15 +244,19 @@ class Decoder {
     reader_.fail("the union " + std::string(name) + " has " + what);
   }
   [[gnu::noinline, gnu::cold, noreturn]] void refuse_twice() const { reader_.fail("the field is there twice"); }
-
-  /// Runs a step that knows no offsets, and gives its error one.
-  template <class F>
-  decltype(auto) located(F&& step) const {
-    return detail::located(reader_.offset(), std::forward<F>(step));
+  /// A field that is there already, or with another wire type.
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_known(const detail::TypeInfo& type, std::size_t position,
+                                                           FieldHeader field, std::uint64_t seen) const {
+    if ((seen >> position & 1) != 0) refuse_twice();
+    refuse_wire(field.wire(), type.fields[position].wire);
+  }
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_lack(const detail::TypeInfo& type, std::uint64_t missing) const {
+    reader_.fail(type.lacks(missing));
   }
 
-  Reader& reader_;
+  Reader reader_;
   typename Storage::Builder& builder_;
+  detail::Trail trail_;
   std::size_t skipped_fields_ = 0;
 };
 

@@ -71,12 +71,12 @@ Document<T> make_document(Bytes bytes, std::size_t budget, Read&& read) {
 /// Throws `Error` if the bytes are not exactly one well-formed T, or over the limits.
 template <class T>
 Document<T> decode_compact(Bytes bytes, const Limits& limits = {}) {
-  CompactReader reader(bytes.data(), bytes.size());
+  const CompactReader reader(bytes.data(), bytes.size());
   const std::size_t budget = limits.budget(bytes.size());
   return make_document<T>(std::move(bytes), budget, [&reader](T& root, ViewBuilder& builder) {
     Decoder<View, CompactReader> decoder(reader, builder);
     decoder.read(root);
-    reader.end();
+    decoder.reader().end();
     return decoder.skipped_fields();
   });
 }

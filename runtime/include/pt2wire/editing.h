@@ -82,11 +82,10 @@ void copy(const From& from, To& to) {
 template <class T>
 T decode_owned(const Bytes& bytes, const OwnedOptions& options = {}) {
   T tree;
-  CompactReader reader(bytes.data(), bytes.size());
   OwnedBuilder builder{options.limits.budget(bytes.size())};
-  Decoder<Owned, CompactReader> decoder(reader, builder);
+  Decoder<Owned, CompactReader> decoder(CompactReader(bytes.data(), bytes.size()), builder);
   decoder.read(tree);
-  reader.end();
+  decoder.reader().end();
   if (!options.drop_unknown) detail::refuse_skipped(decoder.skipped_fields());
   return tree;
 }

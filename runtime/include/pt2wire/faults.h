@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,86 +17,122 @@ namespace detail {
 // The decoders are instantiated for each type of the schema. What they do on a fault lies outside of them, once: inlined it
 // would be most of their code.
 
-[[gnu::noinline, noreturn]] inline void rethrow_at(std::size_t offset, const Error& error) {
-  if (error.offset() != Error::no_offset) throw;
-  throw Error(error.reason(), offset, error.path());
-}
-[[gnu::noinline, noreturn]] inline void rethrow_within_field(std::string_view name, Error& error) {
-  error.within_field(name);
-  throw;
-}
-[[gnu::noinline, noreturn]] inline void rethrow_within_key(std::string_view key, Error& error) {
-  error.within_key(key);
-  throw;
-}
-[[gnu::noinline, noreturn]] inline void rethrow_within_item(std::uint32_t index, Error& error) {
-  error.within_item(index);
-  throw;
-}
-
-// What stands around every value of a document is inlined always: as calls these take a seventh of the time more.
-
-/// Runs a step that knows no offsets, and gives its error one.
-template <class F>
-[[gnu::always_inline]] inline decltype(auto) located(std::size_t offset, F&& step) {
-  try {
-    return step();
-  } catch (Error& error) {
-    rethrow_at(offset, error);
+/// The way from a document's root to a fault, innermost step first, as guards on the stack tell it while the error passes
+/// them. A guard costs nothing until then, and much less code than a handler that catches and throws again.
+class Trail {
+ public:
+  [[gnu::noinline, gnu::cold]] void field(const FieldInfo& info) noexcept {
+    add([&](Error& way) { way.within_field(info.name); });
   }
-}
-
-/// Runs a step that concerns one field of T and sets its position.
-template <class T, class F>
-[[gnu::always_inline]] inline decltype(auto) within_field(F&& step) {
-  std::size_t position = 0;
-  try {
-    return step(position);
-  } catch (Error& error) {
-    rethrow_within_field(Traits<T>::fields[position].name, error);
+  [[gnu::noinline, gnu::cold]] void item(std::uint32_t index) noexcept {
+    add([&](Error& way) { way.within_item(index); });
   }
-}
-
-template <class F>
-[[gnu::always_inline]] inline decltype(auto) within_key(std::string_view key, F&& step) {
-  try {
-    return step();
-  } catch (Error& error) {
-    rethrow_within_key(key, error);
+  [[gnu::noinline, gnu::cold]] void key(std::string_view text) noexcept {
+    add([&](Error& way) { way.within_key(text); });
   }
-}
 
-/// Calls `step(i)` for the items of a list.
-template <class F>
-[[gnu::always_inline]] inline void each_item(std::uint32_t size, F&& step) {
-  std::uint32_t i = 0;
-  try {
-    for (; i != size; ++i) step(i);
-  } catch (Error& error) {
-    rethrow_within_item(i, error);
+  /// Throws the error that arrived, with its path; `offset` is for one that knows none.
+  [[gnu::noinline, gnu::cold, noreturn]] void rethrow(const Error& error, std::size_t offset) const {
+    throw Error(error.reason(), error.offset() == Error::no_offset ? offset : error.offset(), way_.path());
   }
-}
 
-/// A mask of the fields that a flag of their `FieldInfo` is set for.
+ private:
+  template <class F>
+  void add(F&& step) noexcept {
+    try {
+      step(way_);
+    } catch (const std::bad_alloc&) {  // while another error is on its way: that one counts, its path lacks a step
+    }
+  }
+
+  Error way_{std::string()};
+};
+
+// The guards' destructors are inlined always: so these need not lie in memory, where they would be written for nothing.
+
+inline constexpr std::size_t no_position = static_cast<std::size_t>(-1);
+
+/// Stands where fields are read; `position` is that of the field which is being read.
+struct FieldGuard {
+  FieldGuard(Trail& of_trail, const FieldInfo* of_fields) noexcept : trail(of_trail), fields(of_fields) {}
+  FieldGuard(const FieldGuard&) = delete;
+  FieldGuard& operator=(const FieldGuard&) = delete;
+  [[gnu::always_inline]] ~FieldGuard() {
+    if (position != no_position) trail.field(fields[position]);
+  }
+
+  Trail& trail;
+  const FieldInfo* fields;
+  std::size_t position = no_position;
+};
+
+/// Stands where the items of a list are read; `index` is that of the item which is being read, `size` behind the last.
+struct ItemGuard {
+  ItemGuard(Trail& of_trail, std::uint32_t of_size) noexcept : trail(of_trail), size(of_size) {}
+  ItemGuard(const ItemGuard&) = delete;
+  ItemGuard& operator=(const ItemGuard&) = delete;
+  [[gnu::always_inline]] ~ItemGuard() {
+    if (index != size) trail.item(index);
+  }
+
+  Trail& trail;
+  std::uint32_t size;
+  std::uint32_t index = 0;
+};
+
+/// Stands where the values of a map are read; `key` is that of the value which is being read.
+template <class String>
+struct KeyGuard {
+  explicit KeyGuard(Trail& of_trail) noexcept : trail(of_trail) {}
+  KeyGuard(const KeyGuard&) = delete;
+  KeyGuard& operator=(const KeyGuard&) = delete;
+  [[gnu::always_inline]] ~KeyGuard() {
+    if (key != nullptr) trail.key(*key);
+  }
+
+  Trail& trail;
+  const String* key = nullptr;
+};
+
+/// What the decoders need to know of a struct or union where its C++ type does not matter. `required` is a mask of fields.
+struct TypeInfo {
+  std::string_view name;
+  const FieldInfo* fields;
+  std::size_t size;
+  std::uint64_t required;
+
+  /// Where the first field is of which `is_it` says so, or `no_position`.
+  template <class F>
+  std::size_t position_of(F&& is_it) const noexcept {
+    for (std::size_t i = 0; i != size; ++i) {
+      if (is_it(fields[i])) return i;
+    }
+    return no_position;
+  }
+
+  /// `missing` is a mask of fields.
+  [[gnu::noinline, gnu::cold]] std::string lacks(std::uint64_t missing) const {
+    std::string names;
+    for (std::size_t i = 0; i != size; ++i) {
+      if ((missing >> i & 1) != 0) names += (names.empty() ? "" : ", ") + std::string(fields[i].name);
+    }
+    return "the struct " + std::string(name) + " lacks " + names;
+  }
+};
+
 template <class T>
-constexpr std::uint64_t fields_with(bool FieldInfo::* flag) {
-  static_assert(std::size(Traits<T>::fields) <= 64, "the fields seen are a mask of 64 bits");
-  std::uint64_t mask = 0;
-  for (std::size_t i = 0; i != std::size(Traits<T>::fields); ++i) {
-    if (Traits<T>::fields[i].*flag) mask |= std::uint64_t{1} << i;
+constexpr TypeInfo make_type_info() noexcept {
+  constexpr const auto& fields = Traits<T>::fields;
+  static_assert(fields.size() <= 64, "the fields seen are a mask of 64 bits");
+  TypeInfo info{Traits<T>::name, fields.data(), fields.size(), 0};
+  for (std::size_t i = 0; i != fields.size(); ++i) {
+    if (fields[i].required) info.required |= std::uint64_t{1} << i;
   }
-  return mask;
+  return info;
 }
 
-/// `missing` is a mask of fields.
 template <class T>
-std::string lacks(std::uint64_t missing) {
-  std::string names;
-  for (std::size_t i = 0; i != std::size(Traits<T>::fields); ++i) {
-    if ((missing >> i & 1) != 0) names += (names.empty() ? "" : ", ") + std::string(Traits<T>::fields[i].name);
-  }
-  return "the struct " + std::string(Traits<T>::name) + " lacks " + names;
-}
+inline constexpr TypeInfo type_info = make_type_info<T>();
 
 }  // namespace detail
 }  // namespace pt2wire

@@ -17,6 +17,7 @@
 #include "pt2wire/faults.h"
 #include "pt2wire/json_reader.h"
 #include "pt2wire/json_sizes.h"
+#include "pt2wire/limits.h"
 #include "pt2wire/traits.h"
 
 namespace pt2wire {
@@ -33,18 +34,16 @@ template <class Storage>
 class JsonDecoder {
  public:
   JsonDecoder(JsonReader& reader, JsonSizes& sizes, typename Storage::Builder& builder) noexcept
-      : reader_(reader), sizes_(sizes), builder_(builder) {}
+      : reader_(reader), sizes_(sizes), builder_(builder), keys_budget_(sizes.budget_left()) {}
 
   /// Reads a struct or union.
   template <class T>
   void read(T& out) {
-    if (++depth_ > max_json_depth) refuse_depth();
-    if constexpr (Traits<T>::is_union) {
-      read_union(out);
-    } else {
-      read_struct(out);
+    try {
+      read_nested(out);
+    } catch (const Error& error) {
+      trail_.rethrow(error, reader_.offset());
     }
-    --depth_;
   }
 
   /// How many fields were skipped because this header does not know them.
@@ -60,84 +59,99 @@ class JsonDecoder {
   template <class T>
   using Indirect = typename Storage::template Indirect<T>;
 
-  static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
-
   // Structs and unions.
 
   template <class T>
+  [[gnu::noinline]] void read_nested(T& out) {
+    if (++depth_ > max_json_depth) refuse_depth();
+    if constexpr (Traits<T>::is_union) {
+      read_union(out);
+    } else {
+      read_struct(out);
+    }
+    --depth_;
+  }
+
+  /// Reads the value of the field or member at a position. What the keys have to be is judged without knowing the C++ type.
+  using ReadField = void (*)(JsonDecoder& decoder, void* out, std::size_t position);
+
+  template <class T>
   void read_struct(T& out) {
-    std::uint64_t seen = 0;
-    std::size_t expected = 0;  // writers keep to the order of the fields
-    const std::size_t outer_keys = skipped_keys_.size();
-    each_key(open_object(), [&](const JsonString& key) {
-      const std::size_t found = position_of<T>(key.text, expected);
-      if (found == nowhere) {
-        ++skipped_fields_;
-        return skip_member(key);
-      }
-      expected = found + 1;
-      detail::within_field<T>([&](std::size_t& position) {
-        position = found;
-        if ((seen >> found & 1) != 0) reader_.fail("the field is there twice");
-        seen |= std::uint64_t{1} << found;
-        Traits<T>::with_field(out, Traits<T>::fields[found].id, [&](auto& slot, auto) { read_member(slot); });
-      });
+    read_fields(detail::type_info<T>, &out, [](JsonDecoder& decoder, void* object, std::size_t position) {
+      Traits<T>::with_field(*static_cast<T*>(object), Traits<T>::fields[position].id,
+                            [&](auto& slot, auto) { decoder.read_value(slot); });
     });
-    check_skipped_keys(outer_keys);
-    constexpr std::uint64_t required = detail::fields_with<T>(&FieldInfo::required);
-    if ((seen & required) != required) reader_.fail(detail::lacks<T>(required & ~seen));
   }
 
   template <class T>
   void read_union(T& out) {
-    const std::uint32_t size = open_object();
-    if (size != 1) {
-      reader_.fail("the union " + std::string(Traits<T>::name) + " has " + (size == 0 ? "no member" : "two members"));
-    }
-    each_key(size, [&](const JsonString& key) {
-      const std::size_t found = position_of<T>(key.text, 0);
-      if (found == nowhere) {
-        reader_.fail("the union " + std::string(Traits<T>::name) + " has no member \"" + Error::printable(key.text) +
-                     "\"; a newer writer may have one");
-      }
-      detail::within_field<T>([&](std::size_t& position) {
-        position = found;
-        Traits<T>::with_member(Traits<T>::fields[found].id, [&](auto index) {
-          read_member(out.variant().template emplace<index() + 1>());
-        });
+    read_member(detail::type_info<T>, &out, [](JsonDecoder& decoder, void* object, std::size_t position) {
+      Traits<T>::with_member(Traits<T>::fields[position].id, [&](auto index) {
+        decoder.read_value(static_cast<T*>(object)->variant().template emplace<index() + 1>());
       });
     });
   }
 
-  /// The position of the field or member with this name: mostly the expected one.
-  template <class T>
-  static std::size_t position_of(std::string_view name, std::size_t expected) noexcept {
-    const auto& fields = Traits<T>::fields;
-    if (expected < std::size(fields) && fields[expected].name == name) return expected;
-    for (std::size_t i = 0; i != std::size(fields); ++i) {
-      if (fields[i].name == name) return i;
+  [[gnu::noinline]] void read_fields(const detail::TypeInfo& type, void* out, ReadField read_field) {
+    detail::FieldGuard guard(trail_, type.fields);
+    const std::size_t outer_keys = skipped_keys_.size();
+    const std::uint32_t size = open_object();
+    std::uint64_t seen = 0;
+    std::size_t expected = 0;  // writers keep to the order of the fields
+    for (std::uint32_t i = 0; i != size; ++i) {
+      const JsonString key = read_key(i);
+      guard.position = position_of(type, key.text, expected);
+      if (guard.position == detail::no_position) {
+        ++skipped_fields_;
+        skip_member(key);
+        continue;
+      }
+      if ((seen >> guard.position & 1) != 0) reader_.fail("the field is there twice");
+      seen |= std::uint64_t{1} << guard.position;
+      reader_.expect(':', "\":\"");
+      read_field(*this, out, guard.position);
+      expected = guard.position + 1;
+      guard.position = detail::no_position;
     }
-    return nowhere;
+    close_object();
+    check_skipped_keys(outer_keys);
+    if ((seen & type.required) != type.required) reader_.fail(type.lacks(type.required & ~seen));
   }
 
-  /// Of an object, after `open_object`, calls `member(key)`, which reads the rest from the colon on.
-  template <class F>
-  void each_key(std::uint32_t size, F&& member) {
-    for (std::uint32_t i = 0; i != size; ++i) {
-      if (i != 0) reader_.expect(',', "\",\" or \"}\"");
-      member(reader_.read_string());
+  [[gnu::noinline]] void read_member(const detail::TypeInfo& type, void* out, ReadField read_field) {
+    detail::FieldGuard guard(trail_, type.fields);
+    const std::uint32_t size = open_object();
+    if (size != 1) {
+      reader_.fail("the union " + std::string(type.name) + " has " + (size == 0 ? "no member" : "two members"));
     }
-    reader_.expect('}', "\",\" or \"}\"");
+    const JsonString key = read_key(0);
+    guard.position = position_of(type, key.text, 0);
+    if (guard.position == detail::no_position) {
+      reader_.fail("the union " + std::string(type.name) + " has no member \"" + Error::printable(key.text) +
+                   "\"; a newer writer may have one");
+    }
+    reader_.expect(':', "\":\"");
+    read_field(*this, out, guard.position);
+    guard.position = detail::no_position;
+    close_object();
   }
+
+  /// The position of the field or member with this name: mostly the expected one.
+  static std::size_t position_of(const detail::TypeInfo& type, std::string_view name, std::size_t expected) noexcept {
+    if (expected < type.size && type.fields[expected].name == name) return expected;
+    return type.position_of([name](const FieldInfo& info) { return info.name == name; });
+  }
+
   std::uint32_t open_object() {
     reader_.expect('{', "an object");
     return sizes_.next();
   }
-  template <class T>
-  void read_member(T& out) {
-    reader_.expect(':', "\":\"");
-    read_value(out);
+  /// The i-th key of an object; behind it follows the colon.
+  JsonString read_key(std::uint32_t i) {
+    if (i != 0) reader_.expect(',', "\",\" or \"}\"");
+    return reader_.read_string();
   }
+  void close_object() { reader_.expect('}', "\",\" or \"}\""); }
 
   // Values.
 
@@ -146,7 +160,7 @@ class JsonDecoder {
   void read_value(String& out) { keep(out, reader_.read_string()); }
   void read_value(Binary& out) {
     const JsonString text = reader_.read_string();
-    located([&] { builder_.binary_copy(out, from_base64(text.text)); });
+    builder_.binary_copy(out, from_base64(text.text));
   }
   template <class T>
   void read_value(std::optional<T>& out) {
@@ -158,7 +172,7 @@ class JsonDecoder {
   }
   template <class T>
   void read_value(Indirect<T>& out) {
-    located([&] { read_value(builder_.indirect(out)); });
+    read_value(builder_.indirect(out));
   }
   template <class T>
   void read_value(T& out) {
@@ -167,7 +181,7 @@ class JsonDecoder {
     } else if constexpr (std::is_enum_v<T>) {
       out = read_enum<T>();
     } else {
-      read(out);
+      read_nested(out);
     }
   }
 
@@ -184,43 +198,60 @@ class JsonDecoder {
   }
 
   template <class T>
-  void read_value(List<T>& out) {
+  [[gnu::noinline]] void read_value(List<T>& out) {
     reader_.expect('[', "an array");
     const std::uint32_t size = sizes_.next();
-    const auto items = located([&] { return builder_.list(out, size); });
-    detail::each_item(size, [&](std::uint32_t i) {
-      if (i != 0) reader_.expect(',', "\",\" or \"]\"");
+    const auto items = builder_.list(out, size);
+    for (detail::ItemGuard item(trail_, size); item.index != size; ++item.index) {
+      if (item.index != 0) reader_.expect(',', "\",\" or \"]\"");
       if constexpr (std::is_same_v<T, bool>) {
-        items[i] = reader_.read_bool();  // the items of a vector of bools are no objects
+        items[item.index] = reader_.read_bool();  // the items of a vector of bools are no objects
       } else {
-        read_value(items[i]);
+        read_value(items[item.index]);
       }
-    });
+    }
     reader_.expect(']', "\",\" or \"]\"");
   }
 
   template <class T>
-  void read_value(Map<T>& out) {
+  [[gnu::noinline]] void read_value(Map<T>& out) {
     const std::uint32_t size = open_object();
     const std::size_t start = reader_.offset();
-    auto entry = located([&] { return builder_.map(out, size); });
-    each_key(size, [&](const JsonString& key) {
-      keep(entry->key, key);
-      detail::within_key(entry->key, [&] { read_member(entry->value); });
-      ++entry;
-    });
-    if (size != 0) detail::located(start, [&] { builder_.finish(out); });
+    const auto entries = builder_.map(out, size);
+    detail::KeyGuard<String> guard(trail_);
+    for (std::uint32_t i = 0; i != size; ++i) {
+      keep(entries[i].key, read_key(i));
+      guard.key = &entries[i].key;
+      reader_.expect(':', "\":\"");
+      read_value(entries[i].value);
+      guard.key = nullptr;
+    }
+    close_object();
+    if (size != 0) finish(out, start);
   }
 
   /// Text that lies in the document may stay there; other text is gone with the next string.
   template <class Text>
   [[gnu::noinline]] void keep(Text& out, const JsonString& string) {
-    located([&] { string.in_document ? builder_.string(out, string.text) : builder_.string_copy(out, string.text); });
+    string.in_document ? builder_.string(out, string.text) : builder_.string_copy(out, string.text);
+  }
+
+  /// The fault of a key that is there twice lies where the map starts.
+  template <class T>
+  void finish(Map<T>& out, std::size_t start) {
+    try {
+      builder_.finish(out);
+    } catch (const Error& error) {
+      throw Error(error.reason(), start);
+    }
   }
 
   // What this header does not know.
 
   void skip_member(const JsonString& key) {
+    const std::size_t cost = cost_of(key.text);
+    if (cost > keys_budget_) throw Error(over_budget);
+    keys_budget_ -= cost;
     skipped_keys_.emplace_back(key.text);
     reader_.expect(':', "\":\"");
     skip_value();
@@ -230,7 +261,9 @@ class JsonDecoder {
     switch (reader_.peek()) {
       case '{': {
         const std::size_t outer_keys = skipped_keys_.size();
-        each_key(open_object(), [&](const JsonString& key) { skip_member(key); });
+        const std::uint32_t size = open_object();
+        for (std::uint32_t i = 0; i != size; ++i) skip_member(read_key(i));
+        close_object();
         return check_skipped_keys(outer_keys);
       }
       case '[': {
@@ -250,6 +283,9 @@ class JsonDecoder {
     }
   }
 
+  /// Bytes for a key in `skipped_keys_`, which takes three times its room while it grows.
+  static std::size_t cost_of(std::string_view key) noexcept { return 3 * sizeof(std::string) + key.size(); }
+
   /// The keys of the object that ends here begin at `outer_keys`.
   void check_skipped_keys(std::size_t outer_keys) {
     if (skipped_keys_.size() == outer_keys) return;
@@ -257,25 +293,21 @@ class JsonDecoder {
     std::sort(first, skipped_keys_.end());
     const auto twice = std::adjacent_find(first, skipped_keys_.end());
     if (twice != skipped_keys_.end()) reader_.fail("the object has the key \"" + Error::printable(*twice) + "\" twice");
+    std::for_each(first, skipped_keys_.end(), [this](const std::string& key) { keys_budget_ += cost_of(key); });
     skipped_keys_.resize(outer_keys);
   }
 
   // Faults.
 
-  [[noreturn]] void refuse_depth() const {
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_depth() const {
     reader_.fail("more than " + std::to_string(max_json_depth) + " structs and unions lie inside each other");
   }
-
-  /// Runs a step that knows no offsets, and gives its error one.
-  template <class F>
-  decltype(auto) located(F&& step) const {
-    return detail::located(reader_.offset(), std::forward<F>(step));
-  }
-
   JsonReader& reader_;
   JsonSizes& sizes_;
   typename Storage::Builder& builder_;
   std::vector<std::string> skipped_keys_;  // of all objects that are open, one after the other
+  std::size_t keys_budget_;                // bytes that they may take
+  detail::Trail trail_;
   std::size_t skipped_fields_ = 0;
   int depth_ = 0;
 };

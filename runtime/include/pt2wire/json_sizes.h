@@ -35,6 +35,7 @@ class JsonSizes {
   std::uint32_t next() noexcept { return next_ == sizes_.size() ? 0 : sizes_[next_++]; }
 
   std::size_t memory() const noexcept { return sizes_.size() * sizeof(std::uint32_t); }
+  std::size_t budget_left() const noexcept { return most_ * sizeof(std::uint32_t) - memory(); }
 
  private:
   static constexpr std::size_t usual_bytes_per_size = 20;

@@ -66,10 +66,34 @@ struct MapIndex {
   /// Checks that keys from a file are unique, and fills the slots, all of them vacant before.
   template <class Entry>
   static void fill(const Entry* entries, std::size_t size, std::uint32_t* index) {
+    if (size != 0) fill(Keys<decltype(Entry::key)>{&entries->key, sizeof(Entry)}, size, index);
+  }
+
+  [[noreturn]] static void refuse_duplicate(std::string_view key) {
+    throw Error("the map has the key \"" + Error::printable(key) + "\" twice");
+  }
+  [[noreturn]] static void refuse_missing(std::string_view key) {
+    throw Error("the map has no key \"" + Error::printable(key) + "\"");
+  }
+
+ private:
+  /// The keys of entries, whatever their values are.
+  template <class String>
+  struct Keys {
+    const String* first;
+    std::size_t stride;  ///< in bytes
+
+    const String& operator[](std::size_t i) const noexcept {
+      return *reinterpret_cast<const String*>(reinterpret_cast<const char*>(first) + i * stride);
+    }
+  };
+
+  template <class String>
+  [[gnu::noinline]] static void fill(Keys<String> keys, std::size_t size, std::uint32_t* index) {
     if (!needed(size)) {
       for (std::size_t i = 1; i < size; ++i) {
         for (std::size_t j = 0; j != i; ++j) {
-          if (entries[j].key == entries[i].key) refuse_duplicate(entries[i].key);
+          if (keys[j] == keys[i]) refuse_duplicate(keys[i]);
         }
       }
       return;
@@ -78,20 +102,13 @@ struct MapIndex {
     // Keys made to collide would cost a square of time. Honest keys stay far below this, whatever they are.
     std::size_t probes_left = 32 * size + 256;
     for (std::size_t i = 0; i != size; ++i) {
-      std::size_t slot = hash(entries[i].key) & mask;
+      std::size_t slot = hash(keys[i]) & mask;
       for (; index[slot] != vacant; slot = (slot + 1) & mask) {
-        if (entries[index[slot]].key == entries[i].key) refuse_duplicate(entries[i].key);
+        if (keys[index[slot]] == keys[i]) refuse_duplicate(keys[i]);
         if (--probes_left == 0) throw Error("the keys of the map have been made to collide");
       }
       index[slot] = static_cast<std::uint32_t>(i);
     }
-  }
-
-  [[noreturn]] static void refuse_duplicate(std::string_view key) {
-    throw Error("the map has the key \"" + Error::printable(key) + "\" twice");
-  }
-  [[noreturn]] static void refuse_missing(std::string_view key) {
-    throw Error("the map has no key \"" + Error::printable(key) + "\"");
   }
 };
 

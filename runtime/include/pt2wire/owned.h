@@ -142,7 +142,7 @@ struct OwnedBuilder {
 
   void string(std::string& out, std::string_view text) {
     if (text.size() > longest_inside) spend(text.size(), 1);
-    out.assign(text);
+    out = std::string(text);  // faster than assigning, which looks after what was there
   }
   void binary(std::vector<std::uint8_t>& out, std::string_view bytes) {
     spend(bytes.size(), 1);

@@ -34,7 +34,7 @@ struct ThriftOptions {
 namespace detail {
 
 /// Thrift's type numbers, by `Wire`; 16 is uuid from Thrift 0.19 on.
-inline constexpr std::uint8_t thrift_types[] = {0, 2, 3, 6, 8, 10, 4, 11, 15, 14, 13, 12, 16};
+inline constexpr std::uint8_t thrift_types[] = {0, 2, 2, 3, 6, 8, 10, 4, 11, 15, 14, 13, 12, 16};
 
 inline apache::thrift::protocol::TType thrift_type(Wire wire) noexcept {
   return static_cast<apache::thrift::protocol::TType>(thrift_types[static_cast<std::uint8_t>(wire)]);
@@ -63,18 +63,19 @@ class ThriftReader {
     --depth_;
   }
 
-  bool next_field(FieldHeader& field) {
+  FieldHeader next_field(FieldHeader previous) {
     apache::thrift::protocol::TType type{};
+    std::int16_t id = 0;
     call([&] {
-      if (field.wire != Wire::stop) protocol_.readFieldEnd();
-      return protocol_.readFieldBegin(text_, type, field.id);
+      if (previous != FieldHeader()) protocol_.readFieldEnd();
+      return protocol_.readFieldBegin(text_, type, id);
     });
-    if (type == apache::thrift::protocol::T_STOP) return false;
-    field.wire = wire_of(type);
-    return true;
+    return type == apache::thrift::protocol::T_STOP ? FieldHeader::end() : FieldHeader(id, wire_of(type));
   }
+  void check_field(FieldHeader) const noexcept {}  // the library has
+  void check_wire(Wire) const noexcept {}
 
-  bool read_bool(const FieldHeader&) { return read_bool_item(); }
+  bool read_bool(FieldHeader) { return read_bool_item(); }
   bool read_bool_item() {
     return read<bool>([this](bool& value) { return protocol_.readBool(value); });
   }
@@ -118,8 +119,8 @@ class ThriftReader {
     call([this] { return protocol_.readMapEnd(); });
   }
 
-  void skip(const FieldHeader& field) {
-    call([&] { return protocol_.skip(thrift_type(field.wire)); });
+  void skip(FieldHeader field) {
+    call([&] { return protocol_.skip(thrift_type(field.wire())); });
   }
 
  private:
@@ -202,14 +203,16 @@ class ThriftWriter {
 ///     auto program = pt2wire::read_thrift<pt2wire::owned::ExportedProgram>(protocol);
 ///
 /// Refuses what `decode_owned` refuses, with two exceptions. Apache's library has read numbers in a form too long or too
-/// wide, and bools other than 1 and 2 in lists, before anyone sees them. And in a stream, whose end is not in sight, sizes
-/// of lists are held only against `stream_memory`. Throws `Error` also for what the library throws.
+/// wide, bools other than 1 and 2 in lists, and ends of structs that are no 0, before anyone sees them. And in a stream,
+/// whose end is not in sight, sizes of lists are held only against `stream_memory`. Throws `Error` also for what the library
+/// throws.
 template <class T, class Protocol>
 T read_thrift(Protocol& protocol, const ThriftOptions& options = {}) {
-  detail::ThriftReader<Protocol> reader(protocol);
+  using Reader = detail::ThriftReader<Protocol>;
+  Reader reader(protocol);
   const std::size_t size = reader.remaining();
   OwnedBuilder builder{size == Error::no_offset ? options.stream_memory : options.limits.budget(size)};
-  Decoder<Owned, detail::ThriftReader<Protocol>> decoder(reader, builder);
+  Decoder<Owned, Reader> decoder(std::move(reader), builder);
   T tree;
   decoder.read(tree);
   if (!options.drop_unknown) detail::refuse_skipped(decoder.skipped_fields());

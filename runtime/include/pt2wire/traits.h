@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "pt2wire/wire.h"
+
 namespace pt2wire {
 
 /// A field of a struct, or a member of a union.
@@ -12,6 +14,7 @@ struct FieldInfo {
   std::int16_t id;         ///< the Thrift id
   std::string_view name;   ///< as in schema.yaml
   bool required;           ///< whether a document without it is refused
+  Wire wire;               ///< what its value is in Thrift
 };
 
 /// What a generated type is, for generic code (codecs, printers, comparisons). Each has

@@ -33,10 +33,17 @@ inline std::size_t utf8_sequence(const unsigned char* text, std::size_t left) no
 }
 
 inline bool is_ascii(const char* data, std::size_t size) noexcept {
+  // Of each size the last words overlap those before them: no byte is looked at alone but in the shortest.
   constexpr std::uint64_t high_bits = 0x8080808080808080u;
-  if (size < 8) {
+  const auto word = [data](std::size_t at) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, data + at, 8);
+    return bytes;
+  };
+  if (size <= 16) {
+    if (size >= 8) return ((word(0) | word(size - 8)) & high_bits) == 0;
     if (size >= 4) {
-      std::uint32_t halves[2];  // overlapping
+      std::uint32_t halves[2];
       std::memcpy(halves, data, 4);
       std::memcpy(halves + 1, data + size - 4, 4);
       return ((halves[0] | halves[1]) & static_cast<std::uint32_t>(high_bits)) == 0;
@@ -45,21 +52,22 @@ inline bool is_ascii(const char* data, std::size_t size) noexcept {
     for (std::size_t i = 0; i != size; ++i) all |= static_cast<unsigned char>(data[i]);
     return all < 0x80;
   }
-  const char* const end = data + size;
   using Pair [[gnu::vector_size(16)]] = std::uint64_t;
-  for (; end - data >= 64; data += 64) {
-    Pair pairs[4];
-    std::memcpy(pairs, data, 64);
-    pairs[0] = (pairs[0] | pairs[1]) | (pairs[2] | pairs[3]);
-    if (((pairs[0][0] | pairs[0][1]) & high_bits) != 0) return false;
+  const auto pair = [data](std::size_t at) {
+    Pair bytes;
+    std::memcpy(&bytes, data + at, 16);
+    return bytes;
+  };
+  Pair all = pair(0) | pair(size - 16);
+  if (size > 32) all |= pair(16) | pair(size - 32);
+  if (size > 64) {
+    all |= pair(size - 64) | pair(size - 48);
+    for (std::size_t at = 32; at + 64 < size; at += 64) {
+      const Pair four = (pair(at) | pair(at + 16)) | (pair(at + 32) | pair(at + 48));
+      if (((four[0] | four[1]) & high_bits) != 0) return false;
+    }
   }
-  std::uint64_t all = 0, word;
-  for (; end - data >= 8; data += 8) {
-    std::memcpy(&word, data, 8);
-    all |= word;
-  }
-  std::memcpy(&word, end - 8, 8);  // the rest, with some bytes that have been looked at
-  return ((all | word) & high_bits) == 0;
+  return ((all[0] | all[1]) & high_bits) == 0;
 }
 
 /// `valid_utf8_prefix` of text that is not all ASCII; apart from that, which stays short and is inlined.

@@ -573,15 +573,6 @@ _REFUSED: dict[str, tuple[Callable[[types.Graph], None], str]] = {
         lambda graph: graph.outputs.append(_tensor("z")),
         "outputs[1].as_tensor: expected a value defined before, found the name 'z'",
     ),
-    "unbacked symbol that nothing makes": (
-        lambda graph: (
-            graph.sym_int_values.update(
-                n=types.SymInt.of_expr(types.SymExpr("Add(Symbol('u3', integer=True), Integer(1))"))
-            )
-            or graph.inputs.append(A.of_sym_int(types.SymIntArgument.of_name("n")))
-        ),
-        "nodes: expected a node that makes each unbacked symbol, found none for u3",
-    ),
 }
 
 

@@ -263,6 +263,25 @@ def test_a_symbol_that_appears_in_derived_sizes_only_keeps_its_hint() -> None:
     assert [int(hint) for symbol, hint in hints.items() if symbol.is_Symbol] == [2]
 
 
+def test_a_size_that_is_found_to_be_that_of_an_input_has_no_hint() -> None:
+    class Model(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            index = x.nonzero()
+            torch._check(index.size(0) == x.size(0))
+            return index.squeeze(1) + x
+
+    ep = torch.export.export(Model(), (torch.ones(6),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+    found, expected = (
+        [
+            (node.meta["val"].size(0).node.expr, node.meta["val"].size(0).node.hint)
+            for node in program.graph.find_nodes(op="call_function", target=torch.ops.aten.nonzero.default)
+        ]
+        for program in (read(torch_tree(ep), ep), ep)
+    )
+    assert [str(size).startswith("s") for size, _ in expected] == [True]
+    assert found == expected
+
+
 def test_a_second_and_a_third_reading_change_nothing(dynamic: ExportedProgram) -> None:
     trees = [torch_tree(dynamic)]
     for _ in range(2):

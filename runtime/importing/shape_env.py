@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import sympy
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 _POSTPONED = ("guards", "axioms", "var_to_sources")
@@ -17,11 +18,22 @@ class LazyShapeEnv(ShapeEnv):
     """
 
     _learn: Callable[[], None] | None = None
+    _is_reading = True
 
     def learn_later(self, learn: Callable[[], None]) -> None:
-        """Have `learn` called once, before the first use of guards, axioms or sources of symbols."""
+        """Have `learn` called once, before the first use of guards, axioms or sources of symbols.
+
+        The program has been read then.
+        """
+        self._is_reading = False
         self._learn = learn
         self._known = {name: vars(self).pop(name) for name in _POSTPONED}
+
+    def _maybe_guard_rel(self, expr: sympy.Expr) -> None:  # type: ignore[override]  # torch's is cached
+        # The expressions and ranges of a program have what tracing found in its asserts. By its end more was
+        # known of the symbols, so that here more would be found, and other values than were written.
+        if not self._is_reading:
+            super()._maybe_guard_rel(expr)
 
     def __getattr__(self, name: str) -> Any:
         # Only ever called for an attribute that is missing.

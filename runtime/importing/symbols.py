@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import sympy
 import torch.utils._sympy.functions
@@ -22,6 +22,7 @@ from .faults import within
 from .shape_env import LazyShapeEnv
 
 Hint = int | float | None
+Number = TypeVar("Number")
 
 
 def _class(name: str) -> Any:
@@ -129,7 +130,7 @@ class Symbols:
             if expression.is_integer is False:
                 raise DeserializeError(f"expected an expression for an integer, found {text[:80]}")
             self._set_hint(expression, None if hint is None else sympy.Integer(hint))
-            number = self._numbers[key] = self.shape_env.create_symintnode(expression, hint=hint)
+            number = self._numbers[key] = self._new_int(expression, hint)
         return number
 
     def another(self, number: Any) -> Any:
@@ -137,7 +138,10 @@ class Symbols:
         if type(number) is not torch.SymInt:
             return number
         node = number.node
-        return self.shape_env.create_symintnode(node.expr, hint=node.hint)
+        return self._new_int(node.expr, node.hint)
+
+    def _new_int(self, expression: Any, hint: int | None) -> int | torch.SymInt:
+        return _without_guess(self.shape_env.create_symintnode(expression, hint=hint), hint)
 
     def sym_float(self, text: str, hint: float | None) -> float | torch.SymFloat:
         """The float for an expression, with the value that tracing saw."""
@@ -146,7 +150,8 @@ class Symbols:
         if number is None:
             expression = self.expression(text, "number")
             self._set_hint(expression, None if hint is None else sympy.Float(hint))
-            number = self._numbers[key] = self.shape_env.create_symfloatnode(expression, hint=hint)
+            created = self.shape_env.create_symfloatnode(expression, hint=hint)
+            number = self._numbers[key] = _without_guess(created, hint)
         return number
 
     def sym_bool(self, text: str) -> torch.SymBool:
@@ -210,6 +215,16 @@ class Symbols:
         following = int(match["index"]) + 1
         setattr(self.shape_env, counter, max(getattr(self.shape_env, counter), following))
         return True
+
+
+def _without_guess(number: Number, hint: Hint) -> Number:
+    """A new number, without the hint that torch works out from those of its symbols where none was written.
+
+    Tracing saw none where it learned only later that the number depends on sizes of inputs.
+    """
+    if hint is None and isinstance(number, (torch.SymInt, torch.SymFloat)):
+        number.node._hint = None
+    return number
 
 
 def _widest(symbol: sympy.Symbol) -> ValueRanges[Any]:

@@ -120,6 +120,18 @@ def rounded_sizes(self: nn.Module, x: Tensor) -> Any:
 
 
 @BEYOND.case(
+    lambda rows=9: call(torch.arange(8) < rows - 3, randn(rows)),
+    shapes={"where": None, "x": {0: Dim.DYNAMIC}},
+    sizes=({"rows": 5},),
+    unread="expected no unbacked symbols",
+)
+def unbacked_size_tied_to_an_input(self: nn.Module, where: Tensor, x: Tensor) -> Tensor:
+    found = where.nonzero()
+    torch._check(found.size(0) == x.size(0) - 3)
+    return found.squeeze(1) + x[3:]
+
+
+@BEYOND.case(
     lambda rows=7: call(torch.ones(rows)),
     shapes={"x": {0: Dim("rows", min=3, max=64)}},
     sizes=({"rows": 31},),

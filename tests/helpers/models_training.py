@@ -84,6 +84,18 @@ def higher_order_operators(self: nn.Module, x: Tensor, whole: Tensor) -> Any:
     )
 
 
+@TRAINING.case(
+    lambda rounds=3: call(randn(4, 3), torch.tensor(rounds)),
+    lambda m: setattr(m, "factors", nn.Parameter(randn(3))),
+    sizes=({"rounds": 0},),
+)
+def while_loop_with_weights(self: Any, x: Tensor, rounds: Tensor) -> Any:
+    # In the offsets of its results is a symbol that nothing makes.
+    return torch.while_loop(
+        lambda i, y: i < rounds, lambda i, y: (i + 1, y * self.factors), (torch.tensor(0), x)
+    )
+
+
 class _Cubed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from pt2wire.errors import DeserializeError
 from pt2wire.importing.metadata import Metadata, import_source_function
 from torch._export.serde.serialize import GraphModuleDeserializer
 from torch.fx.traceback import NodeSource, NodeSourceAction
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 _SOURCE = {
     "name": "linear",
@@ -74,11 +75,18 @@ def test_no_two_nodes_share_what_can_be_changed(metadata: dict[str, str]) -> Non
         ("torch.nn.modules.activation.MultiheadAttention", torch.nn.MultiheadAttention),
         ("_operator.mul", operator.mul),
         ("torch.functional.einsum", torch.functional.einsum),
+        ("torch.nn.modules.linear.NonDynamicallyQuantizableLinear", NonDynamicallyQuantizableLinear),
+        ("torch._C._fft.fft_fft", torch.fft.fft),
         ("torch.ops.aten.mm.default", torch.ops.aten.mm.default),
+        ("torch.ops.aten.relu", torch.ops.aten.relu),
+        ("torch.ops.aten.set_.source_Tensor", torch.ops.aten.set_.source_Tensor),  # named, not called
+        ("torch.ops.higher_order.print", torch.ops.higher_order.print),
     ],
 )
-def test_public_classes_and_functions_come_back(name: str, expected: Any) -> None:
+def test_classes_functions_and_operators_come_back_as_pytorch_reads_them(name: str, expected: Any) -> None:
     """Quantizers look for them."""
+    read = GraphModuleDeserializer().deserialize_metadata({"source_fn_stack": f"x,{name}"})
+    assert read["source_fn_stack"] == [("x", expected)]
     assert import_source_function(name) is expected
 
 
@@ -91,6 +99,10 @@ def test_public_classes_and_functions_come_back(name: str, expected: Any) -> Non
         "torch.nn.modules.module.warnings",
         "torch.nn.Linear.__init__.__globals__",
         "torch.ops.load_library",
+        "torch.ops.aten.load_library",
+        "torch.ops._dir.append",
+        "torch.nn.modules.linear.math.sqrt",
+        "torch.nn.functional.boolean_dispatch.__call__",
         "torch.ops.nobodys.op.default",
         "builtins.eval",
         "",

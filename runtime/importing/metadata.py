@@ -7,6 +7,7 @@ import json
 import math
 import operator
 from collections.abc import Callable, Iterable, Mapping
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated import types
 from ..module_stacks import Module, path_problem, split_module_stack
 from .faults import located
-from .targets import find_target
+from .targets import find_named
 
 _SEPARATOR = ";"
 
@@ -120,21 +121,20 @@ def _import_source(entry: str) -> tuple[str, Any]:
 
 
 def import_source_function(name: str) -> Any:
-    """The class or function of torch that a node came from, or its name where it is not a public one.
+    """The class, function or operator of torch that a node came from, or its name where it is none.
 
     Example:
         >>> import_source_function("torch.nn.modules.linear.Linear")
         <class 'torch.nn.modules.linear.Linear'>
+        >>> import_source_function("torch.ops.aten.relu")
+        <OpOverloadPacket(op='aten.relu')>
         >>> import_source_function("os.system")
         'os.system'
     """
-    found = _source_functions().get(name)
-    if found is not None:
-        return found
-    try:
-        return find_target(name)
-    except DeserializeError:
-        return name
+    for find in (_source_functions().get, find_named, _defined_in_torch):
+        if (found := find(name)) is not None:
+            return found
+    return name
 
 
 @functools.cache
@@ -149,6 +149,30 @@ def _source_functions() -> Mapping[str, Any]:
             if isinstance(module, str) and isinstance(name, str):
                 table.setdefault(f"{module}.{name}", value)
     return table
+
+
+def _defined_in_torch(name: str) -> Any:
+    """The class or function that a module of torch defines by that name, or None.
+
+    It is reached through modules that each bear the name by which they are reached, so that no name leads out
+    of torch. None is imported: what has not been is unknown.
+    """
+    *modules, last = name.split(".")
+    if modules[:1] != ["torch"]:
+        return None
+    module, path = torch, "torch"
+    for step in modules[1:]:
+        path = f"{path}.{step}"
+        inner = vars(module).get(step)
+        if type(inner) is not ModuleType or inner.__name__ != path:
+            return None
+        module = inner
+    found = vars(module).get(last)
+    is_source = isinstance(found, _SOURCES) and (found.__module__, found.__name__) == (path, last)
+    return found if is_source else None
+
+
+_SOURCES = (type, FunctionType, BuiltinFunctionType)
 
 
 def _import_from_node(sources: Any) -> list[NodeSource] | None:

@@ -6,11 +6,12 @@ import builtins
 import functools
 import math
 import operator
+import re
 from typing import Any
 
 import torch
 import torch._functorch.predispatch
-from torch._ops import OpOverload, _higher_order_ops
+from torch._ops import OpOverload, OpOverloadPacket, _higher_order_ops
 
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..extensions import find_extension
@@ -111,3 +112,37 @@ _FIND = {
     TargetKind.FUNCTORCH: _find_function,
     TargetKind.EXTENSION: _find_extension,
 }
+
+
+_PACKET = re.compile(r"torch\.ops\.(\w+)\.(\w+)", re.ASCII)
+
+
+def find_named(text: str) -> Any:
+    """The operator that a note names, with its overload or without, or None.
+
+    Nothing calls what notes name, so that files may name all that there are.
+
+    Example:
+        >>> find_named("torch.ops.aten.add")
+        <OpOverloadPacket(op='aten.add')>
+        >>> find_named("torch.ops.aten.nothing") is None
+        True
+    """
+    target = parse_target(text)
+    if target is None:
+        match = _PACKET.fullmatch(text)
+        return None if match is None else _find_packet(*match.groups())
+    if target.kind is TargetKind.HIGHER_ORDER:
+        return _higher_order_ops.get(target.name)
+    try:
+        return _FIND[target.kind](target, text)
+    except DeserializeError:
+        return None
+
+
+def _find_packet(namespace: str, name: str) -> OpOverloadPacket[..., Any] | None:
+    # As for one overload, the dispatcher is asked first.
+    if not torch._C._jit_get_schemas_for_operator(f"{namespace}::{name}"):
+        return None
+    found = getattr(getattr(torch.ops, namespace), name)
+    return found if isinstance(found, OpOverloadPacket) else None

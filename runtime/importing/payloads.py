@@ -215,7 +215,12 @@ class _Maker:
             return part
         identity = ("indices", id(part))
         if identity not in self._made:
-            self._made[identity] = part.clone()
+            memory = ("memory of indices", id(payload.data), part.device)
+            if memory not in self._made:
+                self._made[memory] = part.untyped_storage().clone()
+            self._made[identity] = part.new_empty(0).set_(
+                self._made[memory], part.storage_offset(), part.size(), part.stride()
+            )
         return self._made[identity]
 
 

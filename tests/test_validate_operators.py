@@ -216,6 +216,37 @@ def test_numbers_are_taken_for_tensors_where_torch_does() -> None:
 
 # Calls against schemas -----------------------------------------------------------------------
 
+_V = types.Value
+_X = _V.of_tensor(types.TensorArgument("x"))
+_MEMBER = _V.of_enum(types.EnumMember("signal:Signals", "SIGINT"))
+
+
+@pytest.mark.parametrize(
+    ("target", "parameter", "kind", "value", "fits"),
+    [
+        ("clamp.default", "min", "Optional[number]", _V.of_list([_V.of_int(1)]), False),
+        ("clamp.default", "min", "Optional[number]", _MEMBER, False),
+        ("clamp.default", "min", "Optional[number]", _V.of_dict([]), False),
+        ("index.Tensor", "indices", "List[Optional[Tensor]]", _V.of_tuple([_V.of_none(True), _X]), True),
+        ("index.Tensor", "indices", "List[Optional[Tensor]]", _V.of_list([_X, _V.of_int(1)]), False),
+        ("var.correction", "dim", "Optional[List[int]]", _V.of_list([_V.of_int(0), _V.of_float(0.5)]), False),
+        ("var.correction", "dim", "Optional[List[int]]", _V.of_list([_V.of_list([_V.of_int(0)])]), False),
+        ("to.dtype", "dtype", "ScalarType", _V.of_extra_scalar_type(types.ExtraScalarType.INT4), True),
+    ],
+)
+def test_what_stands_behind_none_is_compared_with_the_schema(
+    target: str, parameter: str, kind: str, value: types.Value, fits: bool
+) -> None:
+    found = tree()
+    node = found.graph_module.graph.nodes[0]
+    node.target = f"torch.ops.aten.{target}"
+    del node.inputs[2]
+    node.inputs[1].name, node.inputs[1].arg = parameter, types.Argument.of_none(True)
+    node.exact_inputs = [types.NamedValue("self", None), types.NamedValue(parameter, value)]
+    message = f"expected {kind} for {parameter!r} of {node.target}, found {value.type}, in node 'add'"
+    findings = [finding.message for finding in validate_operators(found)]
+    assert [each for each in findings if f" for {parameter!r} of " in each] == ([] if fits else [message])
+
 
 class Net(nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -54,7 +54,9 @@ def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
         if exact.value is None:
             continue
         scope.at = (*scope.at, "value")
-        if not _check_value(scope, exact.value, 0) or _stands_in(scope, argument):
+        if not _check_value(scope, exact.value, 0) or _stands_in(
+            scope, argument, exact.value, _BEYOND_INPUTS
+        ):
             continue
         if _shape(exact.value) != _shape(argument):
             scope.add("exact", "expected the value of the input, but for containers, found another")
@@ -72,7 +74,7 @@ def check_exact_output(scope: Scope, graph: types.Graph, exact: types.Value) -> 
         scope.add("exact", f"expected {len(graph.outputs)} outputs, found {exact.type}")
         return
     for output, argument in zip(exact.value, graph.outputs, strict=True):
-        if not _check_value(scope, output, 0) or _stands_in(scope, argument):
+        if not _check_value(scope, output, 0) or _stands_in(scope, argument, output, _BEYOND_OUTPUTS):
             continue
         if _shape(output) != _shape(argument):
             scope.add("exact", "expected the outputs, but for containers, found others")
@@ -90,9 +92,16 @@ def check_order(scope: Scope, graph: types.Graph, order: list[str]) -> None:
         scope.add("exact", "expected the calls in the order of `nodes`, found another")
 
 
-def _stands_in(scope: Scope, argument: types.Argument) -> bool:
+#: Members of outputs that PyTorch's format lacks. No containers: PyTorch counts the values in these as
+#: outputs of their own.
+_BEYOND_OUTPUTS = frozenset({"as_enum", "as_extra_scalar_type"})
+#: Those of inputs. Containers may hold items that it lacks, or not together.
+_BEYOND_INPUTS = _BEYOND_OUTPUTS | {"as_structure", "as_list", "as_tuple", "as_dict"}
+
+
+def _stands_in(scope: Scope, argument: types.Argument, exact: types.Value, beyond: Container[str]) -> bool:
     """Whether an argument is None because PyTorch's format cannot express the exact one."""
-    return scope.program.beyond and argument.type == "as_none"
+    return scope.program.beyond and argument.type == "as_none" and exact.type in beyond
 
 
 def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:

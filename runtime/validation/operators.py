@@ -195,6 +195,20 @@ def _fitting(kind: str, only_tensors: bool) -> frozenset[str] | None:
     return fitting - _NUMBERS if fitting is not None and kind == "Tensor" and only_tensors else fitting
 
 
+def _fits_exactly(kind: str, value: types.Value) -> bool:
+    """Whether a parameter of a type takes a value in whose place PyTorch's field has None.
+
+    A list fits if its items do, which may be of several kinds.
+    """
+    if kind.startswith("Optional["):
+        return value.type == "as_none" or _fits_exactly(kind[len("Optional[") : -1], value)
+    if kind.startswith("List[") and value.type in ("as_list", "as_tuple"):
+        return all(_fits_exactly(kind[len("List[") : -1], item) for item in value.value)
+    fitting = _fitting(kind, only_tensors=True)
+    member = "as_scalar_type" if value.type == "as_extra_scalar_type" else value.type
+    return fitting is None or member in fitting
+
+
 def _check_exists(text: str, path: str, node: types.Node, findings: Findings) -> None:
     target = parse_target(text)
     if target is None:
@@ -230,21 +244,23 @@ def _check_call(schema: _Schema, node: types.Node, path: str, graph: types.Graph
             message = f"expected an argument of {node.target}, found {named.name!r}, in node {node.name!r}"
             findings.add("operator-arguments", f"{where}.name", message)
             continue
-        fitting = schema.parameters[named.name]
+        fitting, kind = schema.parameters[named.name], schema.types[named.name]
         member = named.arg.type
-        if named.name in exact and exact[named.name].type == "as_extra_scalar_type":
-            member = "as_scalar_type"  # in whose place PyTorch's field has None
-        if fitting is not None and member not in fitting:
+        if member == "as_none" and named.name in exact:
+            member = exact[named.name].type
+            fits = _fits_exactly(kind, exact[named.name])
+        else:
+            fits = fitting is None or member in fitting
+        if not fits:
             message = (
-                f"expected {schema.types[named.name]} for {named.name!r} of {node.target}, "
-                f"found {member}, in node {node.name!r}"
+                f"expected {kind} for {named.name!r} of {node.target}, found {member}, in node {node.name!r}"
             )
             findings.add("operator-arguments", f"{where}.arg", message)
-        elif named.arg.type == "as_tensor" and schema.types[named.name] in _ONE_NUMBER:
+        elif member == "as_tensor" and kind in _ONE_NUMBER:
             sizes = graph.tensor_values[named.arg.as_tensor.name].sizes
             if any(size.type == "as_int" and size.as_int != 1 for size in sizes):
                 message = (
-                    f"expected {schema.types[named.name]} for {named.name!r} of {node.target}, "
+                    f"expected {kind} for {named.name!r} of {node.target}, "
                     f"found a tensor of several elements, in node {node.name!r}"
                 )
                 findings.add("operator-arguments", f"{where}.arg", message)

@@ -440,6 +440,28 @@ def exact_input_where_nothing_stands_in(tree: Tree) -> None:
     tree.beyond = ["something else"]
 
 
+@lie(
+    "exact",
+    f"{NODE}.exact_inputs[3].value",
+    f"expected the value of the input, but for containers, found another, {COND}",
+)
+def exact_input_that_needs_nothing_in_its_place(tree: Tree) -> None:
+    _exact(tree, Value.of_tensor(types.TensorArgument("addmm")))
+    tree.beyond = ["something else"]
+    node_of(tree, "cond").inputs[3].arg = types.Argument.of_none(True)
+
+
+@lie("exact", f"{GRAPH}.exact_output", "expected the outputs, but for containers, found others")
+def exact_output_that_is_a_container(tree: Tree) -> None:
+    _sign(tree)
+    tree.beyond = ["something else"]
+    graph, specs = tree.graph_module.graph, tree.graph_module.signature.output_specs
+    none = types.Argument.of_none(True)
+    graph.outputs[-1], specs[-1] = none, types.OutputSpec.of_user_output(types.UserOutputSpec(none))
+    exact = [Value.create(**{argument.type: argument.value}) for argument in graph.outputs[:-1]]
+    graph.exact_output = Value.of_tuple([*exact, Value.of_list([Value.of_int(1), Value.of_none(True)])])
+
+
 @lie("exact", f"{GRAPH}.exact_output", "expected the outputs, but for containers, found others")
 def exact_output_of_another_value(tree: Tree) -> None:
     _sign(tree)

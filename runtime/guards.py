@@ -65,8 +65,8 @@ def check_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
         limits: Bounds on its length, nesting and exponents.
 
     Returns:
-        The text itself where nothing but parentheses tells it from the normal spelling, so that the guards
-        of an exporter come back as they were; else that spelling.
+        The text itself where nothing but parentheses and spaces around operators tell it from the normal
+        spelling, so that the guards of an exporter come back as they were; else that spelling.
 
     Raises:
         UnsafeArtifactError: The expression does anything but compute with the sizes, strides, offsets and
@@ -78,11 +78,11 @@ def check_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
         Traceback (most recent call last):
         ...
         pt2wire.errors.UnsafeArtifactError: column 1: expected a call of a known function, found 'open'. ...
-        >>> check_guard("(L['x'].size()[0]) % 3 == 0"), check_guard("L['x'].size()[0]%3==0")
-        ("(L['x'].size()[0]) % 3 == 0", "L['x'].size()[0] % 3 == 0")
+        >>> check_guard("(3*L['x'].size()[0]) != 0"), check_guard("3*L['x'].size() [0] != 0")
+        ("(3*L['x'].size()[0]) != 0", "3 * L['x'].size()[0] != 0")
     """
     normal = normal_guard(text, limits)
-    return text if _differs_in_parentheses(text, normal, limits) else normal
+    return text if _differs_in_layout(text, normal, limits) else normal
 
 
 @lru_cache(maxsize=4_096)
@@ -113,22 +113,28 @@ def normal_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
         raise DeserializeError(f"expected a Python expression as guard, found {text[:60]!r}") from error
 
 
-#: Parentheses about a part of an input: torch looks for the inputs by their text.
-_AROUND_SOURCES = (")[", ").", ")(", "[(")
+#: Parentheses and spaces in the name of an input: torch looks for the inputs by their text.
+_IN_SOURCES = (")[", ").", ")(", "[(", "[ ", "[- ")
 
 
-def _differs_in_parentheses(text: str, normal: str, limits: Limits) -> bool:
-    """Whether a text is the normal spelling with other parentheses, though not within the name of an input.
+#: PyTorch writes `2*x + 1`, Python's normal spelling is `2 * x + 1`.
+_SPACED_OPERATOR = re.compile(r" ?([-+*/%&|^<>=!,]+) ?")
+
+
+def _differs_in_layout(text: str, normal: str, limits: Limits) -> bool:
+    """Whether a text is the normal spelling with other parentheses and other spaces around operators, though
+    not within the name of an input.
 
     That leaves no room for what only a parser passes over: comments, line breaks, other spellings of names.
     """
-    without = str.maketrans("", "", "()")
-    if text.translate(without) != normal.translate(without):
+    if _without_layout(text) != _without_layout(normal):
         return False
     depth = max(accumulate((mark == "(") - (mark == ")") for mark in text))
-    return depth <= limits.guard_depth and all(
-        text.count(mark) == normal.count(mark) for mark in _AROUND_SOURCES
-    )
+    return depth <= limits.guard_depth and all(text.count(mark) == normal.count(mark) for mark in _IN_SOURCES)
+
+
+def _without_layout(text: str) -> str:
+    return _SPACED_OPERATOR.sub(r"\1", text.translate(str.maketrans("", "", "()")))
 
 
 def _refuse(node: ast.expr, expected: str, found: str) -> UnsafeArtifactError:

@@ -723,7 +723,7 @@ def test_guards_and_ranges_come_back_as_they_were() -> None:
         return torch.tensor_split(x, at)
 
     ep = exported(split, torch.ones(6, 2), torch.tensor([2, 4]))
-    ep._guards_code = ["((-1) + L['x'].size()[0]) == 5"]
+    ep._guards_code = ["((-1) + L['x'].size()[0]) == 5", "(10*L['x'].size()[0]) == (30*L['x'].size()[1])"]
     first, second = io.BytesIO(), io.BytesIO()
     pt2wire.save(ep, first)
     again = pt2wire.load(first)
@@ -733,6 +733,17 @@ def test_guards_and_ranges_come_back_as_they_were() -> None:
     assert len(ep.range_constraints) > 3  # of which the graph uses some
     assert second.getvalue() == first.getvalue()
     assert len(again.module()(torch.ones(6, 2), torch.tensor([2, 4]))) == 3
+
+
+def test_ranges_of_floats_that_no_node_uses_come_back() -> None:
+    def scaled(self: object, x: torch.Tensor) -> object:
+        return x * x.sum().item()
+
+    ep = exported(scaled, torch.ones(6), strict=True)
+    file = io.BytesIO()
+    pt2wire.save(ep, file)
+    assert [symbol.name for symbol in ep.range_constraints] == ["zuf0", "zuf1"]
+    assert pt2wire.load(file).range_constraints == ep.range_constraints
 
 
 def test_what_serialize_cannot_write_is_sent_to_save() -> None:

@@ -66,7 +66,8 @@ _CONSTANTS: dict[str, Any] = {
 }
 
 _UNBACKED = re.compile(r"(?P<prefix>u|zuf)(?P<index>[0-9]+)", re.ASCII)
-_UNBACKED_INTEGER = re.compile(r"u[0-9]+", re.ASCII)
+#: The assumptions that torch gives unbacked symbols, by prefix.
+_UNBACKED_ASSUMPTIONS: Mapping[str, Mapping[str, bool]] = {"u": {"integer": True}, "zuf": {}}
 
 
 class Symbols:
@@ -320,7 +321,7 @@ def import_range_constraints(
 ) -> dict[sympy.Symbol, ValueRanges[Any]]:
     """Read the ranges of symbols and derived sizes.
 
-    What the graph does not use has assumptions that are known only if it is an integer that calls find; the
+    What the graph does not use has assumptions that are known only if it is a number that calls find; the
     ranges of others are left out.
     """
     known = symbols.by_name
@@ -328,6 +329,6 @@ def import_range_constraints(
     for name, bounds in ranges.items():
         if name in known:
             made[known[name]] = bounds
-        elif _UNBACKED_INTEGER.fullmatch(name):
-            made[sympy.Symbol(name, integer=True)] = bounds
+        elif match := _UNBACKED.fullmatch(name):
+            made[sympy.Symbol(name, **_UNBACKED_ASSUMPTIONS[match["prefix"]])] = bounds
     return made

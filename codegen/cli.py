@@ -33,6 +33,7 @@ _STATES = {
     "stale": "not what generate writes",
     "orphan": "no target writes it; generate removes it if it was generated, else move it elsewhere",
     "folder": "a folder, where a file belongs; move it elsewhere, then generate",
+    "empty": "an empty folder, which no target makes and git does not keep; remove it",
     "link": "a symbolic link, which others cannot follow; remove it, then generate",
 }
 

@@ -13,6 +13,8 @@ from .source import Element, Mapping, Scalar, Sequence
 #: The literals of Thrift's IDL have no escapes for these; Go takes no byte order mark in the midst of a file.
 _UNSPEAKABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff]")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+#: A digit other than 0 before the exponent.
+_NONZERO = re.compile(r"[-0.]*[1-9]")
 
 
 def resolve_default(
@@ -69,7 +71,7 @@ def _primitive(faults: FaultList, element: Element, what: str, ref: PrimitiveTyp
                 return Default(int(text))
         case Primitive.DOUBLE:
             # YAML takes 1e5 for a string, so the text decides, not the kind.
-            if not element.quoted and _NUMBER.fullmatch(text) and math.isfinite(float(text)):
+            if not element.quoted and _NUMBER.fullmatch(text) and _fits(text):
                 return Default(float(text))
         case Primitive.STRING:
             if element.kind == "string" and not _UNSPEAKABLE.search(text):
@@ -81,10 +83,16 @@ def _primitive(faults: FaultList, element: Element, what: str, ref: PrimitiveTyp
     return None
 
 
+def _fits(text: str) -> bool:
+    """Whether a double can hold a number, neither as infinity nor as a zero that it is not."""
+    value = float(text)
+    return math.isfinite(value) and (value != 0 or not _NONZERO.match(text))
+
+
 _EXPECTED = {
     Primitive.BOOL: "true or false",
     Primitive.I64: "a decimal integer of 64 bits",
-    Primitive.DOUBLE: "a finite number",
+    Primitive.DOUBLE: "a finite number, and no zero but 0: of 64 bits, its size at least 5e-324",
     Primitive.STRING: "a string without byte order marks and control characters, but for tabs and line ends",
     Primitive.BINARY: '""',
 }

@@ -28,7 +28,7 @@ _MAX_DIFF_LINES = 40
 class Difference:
     """What is not as it would be generated, as `check` names it; diff is for humans.
 
-    Its state is `missing`, `stale`, `orphan`, `link`, or `folder` where a file belongs.
+    Its state is `missing`, `stale`, `orphan`, `link`, `empty` of a folder, or `folder` where a file belongs.
     """
 
     path: str
@@ -148,7 +148,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def compare_files(files: dict[str, bytes], out: Path) -> list[Difference]:
-    """What a folder holds otherwise than `files`: missing, stale, orphaned files and links, by path."""
+    """What a folder holds otherwise than `files`, by path: one difference for each state."""
     differences = []
     for path, content in files.items():
         target = out / path
@@ -158,6 +158,7 @@ def compare_files(files: dict[str, bytes], out: Path) -> list[Difference]:
             differences.append(Difference(path, "stale", _diff(path, found, content)))
     differences += [Difference(path, "orphan", "") for path in _orphans(files, out)]
     differences += [Difference(path, "link", "") for path in _entries(out) if (out / path).is_symlink()]
+    differences += [Difference(path, "empty", "") for path in _empty_folders(files, out)]
     return sorted(differences, key=lambda difference: (difference.path, difference.state))
 
 
@@ -165,6 +166,14 @@ def _orphans(files: dict[str, bytes], out: Path) -> list[str]:
     """Files that no target writes; links are no files, wherever they lead."""
     found = [path for path in _entries(out) if path not in files and not (out / path).is_symlink()]
     return [path for path in found if not _COMPILED.search(path) and not (out / path).is_dir()]
+
+
+def _empty_folders(files: dict[str, bytes], out: Path) -> list[str]:
+    """Folders with nothing in them, but for Python's own and those where files are missing or belong."""
+    known = {*files, *(parent.as_posix() for path in files for parent in Path(path).parents)}
+    found = [path for path in _entries(out) if path not in known and Path(path).name != "__pycache__"]
+    folders = [path for path in found if (out / path).is_dir() and not (out / path).is_symlink()]
+    return [path for path in folders if not any((out / path).iterdir())]
 
 
 def _entries(out: Path) -> list[str]:

@@ -227,13 +227,25 @@ class _Resolver:
         if "reserved" not in keys:
             return (), ()
         reserved = self._reader.keys(keys["reserved"], "`reserved`", (), ("ids", "names")) or {}
-        ids: Iterable[Element] = self._get(reserved, "ids", lambda e: self._reader.items(e, "`ids`")) or ()
-        names: Iterable[Element] = (
-            self._get(reserved, "names", lambda e: self._reader.items(e, "`names`")) or ()
+        ids = self._get(reserved, "ids", lambda e: self._reader.items(e, "`ids`")) or ()
+        names = self._get(reserved, "names", lambda e: self._reader.items(e, "`names`")) or ()
+        return (
+            self._distinct(ids, lambda e: self._reader.integer(e, "a reserved id", _MIN_ENUM, _MAX_ENUM)),
+            self._distinct(names, lambda e: self._reader.identifier(e, "a reserved name")),
         )
-        read_ids = [self._reader.integer(e, "a reserved id", _MIN_ENUM, _MAX_ENUM) for e in ids]
-        read_names = [self._reader.identifier(e, "a reserved name") for e in names]
-        return tuple(i for i in read_ids if i is not None), tuple(n for n in read_names if n is not None)
+
+    def _distinct(self, elements: Iterable[Element], read: Callable[[Element], _T | None]) -> tuple[_T, ...]:
+        """What elements say; one that comes again may be a slip for another, which is not kept then."""
+        found: list[_T] = []
+        for element in elements:
+            value = read(element)
+            if value in found:
+                message = f"`{value}` is reserved twice"
+                hint = "Remove one of the two, or write what was meant"
+                self._faults.add("duplicate-reserved", element.position, message, hint)
+            elif value is not None:
+                found.append(value)
+        return tuple(found)
 
     def _values(self, owner: str, element: Element | None, since: _Since) -> tuple[EnumValue, ...]:
         entries = self._reader.mapping(element, "`values`") if element is not None else None

@@ -31,6 +31,7 @@ FAULTS = tuple(
             "a name that was used does not come back",
             "a field `x` beside `reserved: {names: [x]}`",
         ),
+        ("duplicate-reserved", "no slip leaves a number or name unreserved", "`reserved: {ids: [20, 20]}`"),
     )
 )
 

@@ -341,6 +341,16 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "empty-type",
         "enum `E` has no values",
     ),
+    "an id reserved twice": (
+        indented(STRUCT + f"  reserved: {{ids: [20, 30, {MARK}20]}}\n"),
+        "duplicate-reserved",
+        "`20` is reserved twice",
+    ),
+    "a name reserved twice": (
+        indented(STRUCT + f"  reserved: {{names: [y, {MARK}y]}}\n"),
+        "duplicate-reserved",
+        "`y` is reserved twice",
+    ),
     "an unknown key in reserved": (
         indented(STRUCT + f"  reserved: {{{MARK}numbers: [1]}}\n"),
         "unknown-key",
@@ -414,7 +424,10 @@ FAULTS: dict[str, tuple[str, str, str]] = {
 DEFAULTS: dict[str, tuple[list[str], list[str]]] = {
     "bool": (["true", "false"], ["yes", "1", '"true"', "null", "[]"]),
     "i64": (["0", "-3", "9223372036854775807"], ["9223372036854775808", "1.0", '"1"', "010", "true", "null"]),
-    "double": (["0", "1.5", "-2e300", "1e5"], [".inf", ".nan", "1e999", '"1.5"', "true", "null"]),
+    "double": (
+        ["0", "-0.0e9", "1.5", "-2e300", "1e5", "5e-324"],
+        [".inf", ".nan", "1e999", "-1e400", "1e-400", "-0.01e-330", '"1.5"', "true", "null"],
+    ),
     "string": (
         ["a", '""', '"8.20"', '"\\t\\n\\r\\U0001F600"'],
         ["8.20", "1", "true", "null", "[]", '"\\0"', '"\\x7f"', '"\\x85"', '"\\ufeff"'],

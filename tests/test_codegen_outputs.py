@@ -339,6 +339,24 @@ def test_a_folder_where_a_file_belongs_is_named(tree: Path, capsys: pytest.Captu
     assert run("check", tree) == 0
 
 
+@pytest.mark.parametrize("path", ["more", "include/more/most"])
+def test_an_empty_folder_is_found_but_where_python_made_it(
+    tree: Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    (tree / "generated/__pycache__").mkdir()
+    assert run("check", tree) == 0
+    place = tree / "generated" / path
+    place.mkdir(parents=True)
+    assert run("check", tree) == 1
+    said = "an empty folder, which no target makes and git does not keep; remove it"
+    assert f"{place}: empty: {said}\n" in capsys.readouterr().out
+    (place / "__pycache__").mkdir()
+    assert run("check", tree) == 0
+    (place / "__pycache__").rmdir()
+    place.rmdir()
+    assert run("check", tree) == (0 if path == "more" else 1)
+
+
 def test_check_prints_annotations_for_github(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tree / "generated/a,b:c").touch()
     assert main(["check", "--schema", str(tree / "schema.yaml"), "--format", "github"]) == 1

@@ -31,8 +31,10 @@ from pt2wire.operators import (
 )
 from pt2wire.validation import RULES
 from pt2wire.validation.operators import find_schema, validate_operators
+from pt2wire.validation.subgraphs import OUT_DTYPE_OPERATORS
 from torch import nn
 from torch._export.serde import serialize as torch_serialize
+from torch._higher_order_ops.out_dtype import ALLOWABLE_OPS
 
 _MODULES = {"builtins": builtins, "_operator": operator, "math": math, "torch": torch}
 
@@ -215,6 +217,65 @@ def test_numbers_are_taken_for_tensors_where_torch_does() -> None:
 
 
 # Calls against schemas -----------------------------------------------------------------------
+
+
+def test_out_dtype_takes_the_operators_that_torch_lets_it_take() -> None:
+    assert {f"torch.ops.{operator}" for operator in ALLOWABLE_OPS} == OUT_DTYPE_OPERATORS
+
+
+class Called(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+        return result
+
+
+_A = types.Argument
+_T = _A.of_tensor(types.TensorArgument("x"))
+_OP = "torch.ops.aten.mm.default"
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "message"),
+    [
+        (
+            "auto_functionalized",
+            [_A.of_operator("torch.ops.aten.relu.default")],
+            "expected an operator of another package that changes arguments, "
+            "found 'torch.ops.aten.relu.default'",
+        ),
+        (
+            "wrap_with_autocast",
+            [_A.of_string("moon")],
+            "expected a type of device with autocast, found 'moon'",
+        ),
+        (
+            "out_dtype",
+            [_A.of_operator(_OP), _A.of_scalar_type(types.ScalarType.LONG), _T, _A.of_string("a")],
+            f"expected Tensor for 'mat2' of {_OP}, found as_string",
+        ),
+        (
+            "out_dtype",
+            [_A.of_operator(_OP), _A.of_scalar_type(types.ScalarType.LONG), _T],
+            f"expected the argument 'mat2' of {_OP}, found none",
+        ),
+        (
+            "with_effects",
+            [_T, _A.of_operator(_OP), _T, _T, _T],
+            f"expected an argument of {_OP}, found ''",
+        ),
+    ],
+)
+def test_higher_order_operators_call_others_as_these_want_to_be(
+    target: str, arguments: list[types.Argument], message: str
+) -> None:
+    found = pt2wire.to_tree(torch.export.export(Called(), (torch.ones(2),)))
+    node = found.graph_module.graph.nodes[-1]
+    node.target = f"torch.ops.higher_order.{target}"
+    node.inputs = [types.NamedArgument("", each, types.ArgumentKind.POSITIONAL) for each in arguments]
+    node.exact_inputs = None
+    findings = [finding.message for finding in validate_operators(found)]
+    assert findings == [f"{message}, in node {node.name!r}"]
+
 
 _V = types.Value
 _X = _V.of_tensor(types.TensorArgument("x"))

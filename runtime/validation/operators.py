@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 
@@ -14,6 +14,8 @@ from ..findings import Finding
 from ..generated import types
 from ..operators import NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
 from .rules import Findings
+
+_Item = TypeVar("_Item", types.NamedArgument, types.NamedValue)
 
 _NUMBERS = frozenset(
     {"as_int", "as_float", "as_bool", "as_complex", "as_sym_int", "as_sym_float", "as_sym_bool"}
@@ -104,8 +106,11 @@ def validate_operators(tree: types.ExportedProgram) -> list[Finding]:
             schema = schemas[node.target]
             if schema is None:
                 _check_exists(node.target, f"{where}.target", node, findings)
+                _check_higher_order(node, where, findings)
+                _check_called(node, where, graph, findings)
             else:
-                _check_call(schema, node, where, graph, findings)
+                _check_arguments(schema, node, where, graph, findings)
+                _check_returns(schema, node, where, findings)
             for position, argument in enumerate(node.inputs):
                 if argument.arg.type not in ("as_graph", "as_operator", "as_string_to_argument"):
                     continue
@@ -234,10 +239,84 @@ def _check_exists(text: str, path: str, node: types.Node, findings: Findings) ->
         )
 
 
-def _check_call(schema: _Schema, node: types.Node, path: str, graph: types.Graph, findings: Findings) -> None:
+_FUNCTIONALIZED = frozenset(
+    f"torch.ops.higher_order.{name}" for name in ("auto_functionalized", "auto_functionalized_v2")
+)
+_AUTOCAST = "torch.ops.higher_order.wrap_with_autocast"
+_OF_PYTORCH = ("aten::", "prim::", "prims::")
+
+
+def _check_higher_order(node: types.Node, path: str, findings: Findings) -> None:
+    """What some higher-order operators ask of their first argument, and only torch knows."""
+    if not node.inputs:
+        return
+    first = node.inputs[0].arg
+    if node.target in _FUNCTIONALIZED and first.type == "as_operator":
+        target = parse_target(first.as_operator)
+        schema = find_schema(target) if target is not None and target.kind is TargetKind.OPERATOR else None
+        fits = schema is None or (schema.is_mutable and not schema.name.startswith(_OF_PYTORCH))
+        expected, found = "an operator of another package that changes arguments", first.as_operator
+    elif node.target == _AUTOCAST and first.type == "as_string":
+        fits, expected, found = (
+            _has_autocast(first.as_string),
+            "a type of device with autocast",
+            first.as_string,
+        )
+    else:
+        return
+    if not fits:
+        message = f"expected {expected}, found {found[:80]!r}, in node {node.name!r}"
+        findings.add("operator-arguments", f"{path}.inputs[0].arg", message)
+
+
+def _has_autocast(device_type: str) -> bool:
+    try:
+        return torch.amp.is_autocast_available(device_type)
+    except RuntimeError:  # no type of device
+        return False
+
+
+#: Higher-order operators that call an operator, by the position of its name, and where its arguments begin.
+_CALLERS = {"torch.ops.higher_order.with_effects": (1, 2), "torch.ops.higher_order.out_dtype": (0, 2)}
+
+
+def _check_called(node: types.Node, path: str, graph: types.Graph, findings: Findings) -> None:
+    """The arguments that a higher-order operator passes on to an operator, against that one's schema."""
+    if node.target not in _CALLERS:
+        return
+    position, begin = _CALLERS[node.target]
+    leading = node.inputs[:begin]
+    if (
+        len(leading) < begin
+        or any(named.name for named in leading)
+        or leading[position].arg.type != "as_operator"
+    ):
+        return  # given by keyword, which no exporter does
+    target = leading[position].arg.as_operator
+    schema = _find(target)
+    if schema is None:
+        return
+    exact = node.exact_inputs or ()
+    passed_on = [value for value in exact if not value.name][begin:] + [
+        value for value in exact if value.name
+    ]
+    inputs, exact_inputs = _named(node.inputs[begin:], schema), _named(passed_on, schema)
+    call = replace(node, target=target, inputs=inputs, exact_inputs=exact_inputs)
+    _check_arguments(schema, call, path, graph, findings, begin)
+
+
+def _named(items: Sequence[_Item], schema: _Schema) -> list[_Item]:
+    """Arguments with the names of their parameters, which those given by position lack here."""
+    names = iter(schema.positional)
+    return [item if item.name else replace(item, name=next(names, "")) for item in items]
+
+
+def _check_arguments(
+    schema: _Schema, node: types.Node, path: str, graph: types.Graph, findings: Findings, begin: int = 0
+) -> None:
     given = set()
     exact = {value.name: value.value for value in node.exact_inputs or () if value.value is not None}
-    for position, named in enumerate(node.inputs):
+    for position, named in enumerate(node.inputs, begin):
         given.add(named.name)
         where = f"{path}.inputs[{position}]"
         if named.name not in schema.parameters:
@@ -275,6 +354,9 @@ def _check_call(schema: _Schema, node: types.Node, path: str, graph: types.Graph
             f"found {left_out[0]!r} left out, in node {node.name!r}"
         )
         findings.add("operator-arguments", f"{path}.inputs", message)
+
+
+def _check_returns(schema: _Schema, node: types.Node, path: str, findings: Findings) -> None:
     if len(node.outputs) != len(schema.returns):
         message = (
             f"expected {len(schema.returns)} results of {node.target}, found {len(node.outputs)}, "

@@ -4,7 +4,7 @@ give."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..generated import types
 
@@ -20,22 +20,26 @@ class Parameter:
         members: Members of `Argument` and `Value` that fit; None where any does.
         what: The same in words.
         required: Whether it has to be given.
+        filled: Whether it is a list that has to hold something.
+        texts: The texts that it may be; None where any may be.
     """
 
     name: str
     members: frozenset[str] | None = None
     what: str = ""
     required: bool = True
+    filled: bool = False
+    texts: frozenset[str] | None = None
 
 
 def _graph(name: str) -> Parameter:
     return Parameter(name, frozenset({"as_graph"}), "a subgraph")
 
 
-def _operands(name: str, required: bool = True) -> Parameter:
+def _operands(name: str, required: bool = True, filled: bool = False) -> Parameter:
     # What the list holds decides about its member; an empty one can be any.
     lists = (member for member in (*_LISTS, "as_list", "as_tuple"))
-    return Parameter(name, frozenset(lists), "a list of operands", required)
+    return Parameter(name, frozenset(lists), "a list of operands", required, filled)
 
 
 def _one_of(name: str, what: str, *members: str) -> Parameter:
@@ -117,11 +121,21 @@ _LOOP = Call(
     takes=dict.fromkeys(("cond_fn", "body_fn"), _of("carried_inputs", "additional_inputs")),
 )
 _OPERATOR = Parameter("op", frozenset({"as_operator"}), "an operator")
+_DICTS = ("as_string_to_argument", "as_dict")
+
+#: The operators that `out_dtype` takes.
+OUT_DTYPE_OPERATORS = frozenset(
+    f"torch.ops.aten.{name}"
+    for name in (
+        *("linear.default", "mm.default", "conv2d.default", "convolution.default"),
+        *("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"),
+    )
+)
 
 #: How each higher-order operator is called.
 CALLS: Mapping[str, Call] = {
     "associative_scan": Call(
-        (_graph("combine_fn"), _operands("xs"), _operands("additional_inputs")),
+        (_graph("combine_fn"), _operands("xs", filled=True), _operands("additional_inputs")),
         takes={"combine_fn": _pairs},
         gives=("combine_fn",),
     ),
@@ -145,7 +159,11 @@ CALLS: Mapping[str, Call] = {
     ),
     "foreach_map": Call((_graph("fn"),), rest=True, keywords=True),
     "hints_wrapper": Call(
-        (_graph("body_fn"), _operands("args"), Parameter("kwargs"), Parameter("hints")),
+        (
+            _graph("body_fn"),
+            _operands("args"),
+            *(_one_of(name, "a dict", *_DICTS) for name in ("kwargs", "hints")),
+        ),
         takes={"body_fn": _of("args")},
         gives=("body_fn",),
     ),
@@ -156,9 +174,14 @@ CALLS: Mapping[str, Call] = {
         gives=("subgraph",),
     ),
     "map_impl": Call(
-        (_graph("f"), _operands("xs"), _operands("args")), takes={"f": _of("xs", "args")}, gives=("f",)
+        (_graph("f"), _operands("xs", filled=True), _operands("args")),
+        takes={"f": _of("xs", "args")},
+        gives=("f",),
     ),
-    "out_dtype": Call((_OPERATOR, _one_of("output_dtype", "a dtype", "as_scalar_type")), rest=True),
+    "out_dtype": Call(
+        (replace(_OPERATOR, texts=OUT_DTYPE_OPERATORS), _one_of("output_dtype", "a dtype", "as_scalar_type")),
+        rest=True,
+    ),
     "scan": Call(
         (_graph("combine_fn"), _operands("init"), _operands("xs"), _operands("additional_inputs")),
         takes={"combine_fn": _of("init", "xs", "additional_inputs")},
@@ -252,6 +275,10 @@ def _match(call: Call, given: Iterable[tuple[str, _Given]], arguments: _Argument
                 yield f"expected the argument {name!r}, found none"
         elif parameter.members is not None and (found := arguments.given[name].type) not in parameter.members:
             yield f"expected {parameter.what} as {name!r}, found {found}"
+        elif parameter.filled and not arguments.length(name):
+            yield f"expected at least one operand in {name!r}, found none"
+        elif parameter.texts is not None and (text := arguments.given[name].value) not in parameter.texts:
+            yield f"expected one of {', '.join(sorted(parameter.texts))} as {name!r}, found {text[:80]!r}"
 
 
 def _graph_of(node: types.Node, argument: _Given) -> types.GraphArgument | None:

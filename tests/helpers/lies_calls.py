@@ -126,6 +126,34 @@ def product_of_a_tensor(tree: Tree) -> None:
     node.inputs[0].arg = copy.deepcopy(node_of(tree, "sin").inputs[0].arg)
 
 
+@lie(
+    "subgraph",
+    _INPUTS,
+    "expected at least one operand in 'xs', found none, in node 'cond' (torch.ops.higher_order.map_impl)",
+)
+def map_over_nothing(tree: Tree) -> None:
+    node = node_of(tree, "cond")
+    node.target, body, nothing = (
+        "torch.ops.higher_order.map_impl",
+        node.inputs[1],
+        types.Argument.of_tensors([]),
+    )
+    node.inputs = [body, types.NamedArgument("", nothing, types.ArgumentKind.POSITIONAL), node.inputs[3]]
+
+
+@lie(
+    "subgraph",
+    _INPUTS,
+    "expected a dict as 'hints', found as_string, in node 'cond' (torch.ops.higher_order.hints_wrapper)",
+)
+def hints_that_are_a_text(tree: Tree) -> None:
+    node = node_of(tree, "cond")
+    node.target = "torch.ops.higher_order.hints_wrapper"
+    given = [types.Argument.of_string_to_argument({}), types.Argument.of_string("fast")]
+    texts = [types.NamedArgument("", each, types.ArgumentKind.POSITIONAL) for each in given]
+    node.inputs = [node.inputs[1], node.inputs[3], *texts]
+
+
 # Guards --------------------------------------------------------------------------------------
 
 

@@ -15,14 +15,14 @@ NO_ADDITION = "No addition."
 
 
 def _demanded(before: Schema, after: Schema) -> tuple[Version, str] | None:
-    """The least version that a change of PyTorch's part demands, and why; None for no change."""
+    """The least version that a change of the format itself demands, and why; None for no change."""
     breaking = breaks(before, after, own=False)
     if breaking:
-        return Version(before.version.major + 1, 0), f"breaking changes of PyTorch's part: {breaking}"
+        return Version(before.version.major + 1, 0), f"breaking changes of the format: {breaking}"
     added = [name for name, item in additions(compare(before, after)) if item.since is not None]
     if added:
         minor = Version(before.version.major, before.version.minor + 1)
-        return minor, f"additions of PyTorch's: {_listed(added)}"
+        return minor, f"additions to the format: {_listed(added)}"
     return None
 
 
@@ -42,8 +42,8 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
     if demand is None:
         if after.version in _raised_alone(after):
             return
-        message = f"`version` was {before.version} and is {after.version}, but nothing of PyTorch's changed"
-        hint = f'Set it back to "{before.version}", or, where PyTorch did so, note `{NO_ADDITION}` in `log`'
+        message = f"`version` was {before.version} and is {after.version}, but no change of the format came"
+        hint = f'Set it back to "{before.version}", or, where it rose alone, note `{NO_ADDITION}` in `log`'
         yield Report(_place(after, "version"), message, hint)
     elif after.version.major > before.version.major and demand[0].major == before.version.major:
         message = (
@@ -77,10 +77,10 @@ def _version_skips(before: Schema, after: Schema) -> Iterator[Report]:
         first = skipped[0]
         right = max(came, default=first) if same_major and max(came, default=first) < first else first
         message = f"`version` was {before.version} and is {after.version}, and nothing tells of {first}"
-        hint = f'Set it to "{right}", or, where PyTorch had such a version, add its line to `log`'
+        hint = f'Set it to "{right}", or, where the format had such a version, add its line to `log`'
         if first == after.version:
             message = f"`version` was {before.version} and is {first}, but nothing came with {first}"
-            hint = f'Set it to "{right}", or, where PyTorch raised it further, note `{NO_ADDITION}` in `log`'
+            hint = f'Set it to "{right}", or, where it rose alone, note `{NO_ADDITION}` in `log`'
         yield Report(_place(after, "version"), message, hint)
 
 
@@ -121,14 +121,14 @@ def _treespec_changed(before: Schema, after: Schema) -> Iterator[Report]:
 def _revision_low(before: Schema, after: Schema) -> Iterator[Report]:
     added = _own_additions(before, after)
     if added and after.revision == before.revision:
-        message = f"`revision` is {after.revision} as before, in spite of additions of ours: {_listed(added)}"
+        message = f"`revision` is {after.revision} as before, in spite of new extensions: {_listed(added)}"
         yield Report(_place(after, "revision"), message, f"Set it to {before.revision + 1}")
 
 
 def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
     changed = _own_additions(before, after) or breaks(before, after, own=True)
     if after.revision > before.revision and not changed:
-        message = f"`revision` was {before.revision} and is {after.revision}, but nothing of ours changed"
+        message = f"`revision` was {before.revision} and is {after.revision}, but no extension changed"
         yield Report(_place(after, "revision"), message, f"Set it back to {before.revision}")
 
 

@@ -35,9 +35,10 @@ def _judged(find: _Finder, excused: bool, before: Schema, after: Schema) -> Iter
         if not excused:
             hint = "Undo it and take a free one: no major version makes numbers and names mean something else"
         elif found.own:
-            hint = "Undo it: what we added once stays as it is; add something new beside it"
+            hint = "Undo it: an extension, once made, stays as it is; add something new beside it"
         else:
-            hint = f'Undo it, or, where PyTorch did it, raise `version` to "{before.version.major + 1}.0"'
+            major = before.version.major + 1
+            hint = f'Undo it, or, where the format itself changed, raise `version` to "{major}.0"'
         yield Report(found.position, found.message, hint)
 
 

@@ -91,8 +91,9 @@ def owners_changed(changes: Changes) -> Iterator[Break]:
 
 
 def _moved(name: str, own: bool) -> str:
-    sides = ("ours", "PyTorch's") if own else ("PyTorch's", "ours")
-    return f"`{name}` was {sides[0]} and is {sides[1]}"
+    sides = ("an extension", "the format's own")
+    was, now = sides if own else reversed(sides)
+    return f"`{name}` was {was} and is {now}"
 
 
 def orders_changed(changes: Changes) -> Iterator[Break]:

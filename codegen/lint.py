@@ -38,7 +38,6 @@ def _own_ids(schema: Schema) -> Iterator[Report]:
         name = f"{definition.name}.{field.name}"
         if definition.own:
             continue
-        # Of a schema of one's own, too: neither side is called PyTorch's.
         if field.own and field.id < FIRST_OWN_ID:
             message = f"`{name}` extends the format, as `since_revision` says, and has the id {field.id}"
             hint = f"The format itself may take that id; those of extensions start at {FIRST_OWN_ID}"
@@ -56,14 +55,9 @@ def _own_members(schema: Schema) -> Iterator[Report]:
         for member in members(definition):
             if member.since_revision is not None:
                 kind = definition.kind.value
-                message = (
-                    f"`{definition.name}.{member.name}` is ours, and `{definition.name}` is PyTorch's {kind}"
-                )
-                yield Report(
-                    member.position,
-                    message,
-                    "PyTorch fails on members it does not know; use a struct's field",
-                )
+                message = f"`{definition.name}.{member.name}` extends the format's own {kind}"
+                hint = "Who reads the format alone fails on members it does not know; use a struct's field"
+                yield Report(member.position, message, hint)
 
 
 def _own_optional(schema: Schema) -> Iterator[Report]:
@@ -71,15 +65,27 @@ def _own_optional(schema: Schema) -> Iterator[Report]:
         if definition.own or definition.kind is Kind.UNION:
             continue
         if field.own and not (field.optional and field.default is not None):
-            message = f"`{definition.name}.{field.name}` is ours and not `optional` with the default null"
-            yield Report(field.position, message, "Programs that PyTorch wrote do not have it")
+            name = f"{definition.name}.{field.name}"
+            message = f"`{name}` extends the format and is not `optional` with the default null"
+            yield Report(field.position, message, "What was written by the format alone does not have it")
+
+
+def _own_types(schema: Schema) -> Iterator[Report]:
+    for definition, field in _fields(schema):
+        for name in named_types(field.type):
+            if schema.types[name].own and not definition.own and not field.own:
+                message = f"`{definition.name}.{field.name}` is the format's own, and `{name}` extends it"
+                hint = (
+                    "Who reads the format alone lacks the type; mark the field with `since_revision` as well"
+                )
+                yield Report(field.position, message, hint)
 
 
 def _own_origin(schema: Schema) -> Iterator[Report]:
     for definition in schema.types.values():
         for member in members(definition):
             if definition.own and member.since is not None:
-                message = f"`{definition.name}.{member.name}` has `since`, in a type of ours"
+                message = f"`{definition.name}.{member.name}` has `since`, in a type that extends the format"
                 yield Report(member.position, message, "Use `since_revision`")
 
 
@@ -219,6 +225,13 @@ RULES = (
         "programs written by PyTorch can be read",
         "`type: string, since_revision: 1` without `optional` in a struct of PyTorch's",
         _own_optional,
+    ),
+    LintRule(
+        "own-type",
+        Level.WIRE,
+        "PyTorch knows the type of each field that it defines",
+        "`type: Writer` without `since_revision` in a struct of PyTorch's",
+        _own_types,
     ),
     LintRule(
         "own-origin",

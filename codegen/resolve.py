@@ -210,7 +210,7 @@ class _Resolver:
         """The version or revision that brought something in; a field's is its type's unless it has one."""
         if "since" in keys and "since_revision" in keys:
             message = f"{what} has both `since` and `since_revision`"
-            hint = "`since` is for what PyTorch defines, `since_revision` for our own additions"
+            hint = "`since` is for what the format defines, `since_revision` for what extends it"
             self._faults.add("two-origins", keys["since_revision"].position, message, hint)
         if "since" in keys:
             return self._reader.version(keys["since"], "`since`"), None

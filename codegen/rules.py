@@ -1,4 +1,9 @@
-"""What a rule is: an id to find it by, what it protects, an example of what it finds, and a pure function."""
+"""What a rule is: an id to find it by, what it protects, an example of what it finds, and a pure function.
+
+Messages and hints call the two sides of a schema the format and its extensions, which have `since_revision`:
+in schema.yaml the one is PyTorch's and the others are ours, and a schema of one's own has nothing of either.
+Purposes and examples speak of schema.yaml.
+"""
 
 from __future__ import annotations
 

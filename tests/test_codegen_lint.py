@@ -11,7 +11,7 @@ from pt2wire.codegen.lint import MAX_FIELDS, RULES, lint
 from pt2wire.codegen.model import Position
 from pt2wire.codegen.resolve import load_schema
 
-from .helpers.schemas import HEAD, MARK, SCHEMA, indented, write_marked
+from .helpers.schemas import HEAD, MARK, SCHEMA, indented, of_one_schema, write_marked
 
 STRUCT = """\
 A:
@@ -90,31 +90,35 @@ PAIRS = [
     ),
     pair(
         "own-member",
-        member(f"{MARK}as_o: {{id: 1000, type: bool, since_revision: 1, doc: O.}}").replace(
-            "union\n", "union\n"
-        ),
-        member("as_o: {id: 1000, type: bool, since_revision: 1, doc: O.}").replace(
-            'kind: union\n    since: "8.2"', "kind: union\n    since_revision: 1"
-        ),
-        "`U.as_o` is ours, and `U` is PyTorch's union",
+        member(f"{MARK}as_o: {{id: 1000, type: bool, since_revision: 1, doc: O.}}"),
+        member("as_o: {id: 20, type: bool, doc: O.}"),
+        "`U.as_o` extends the format's own union",
     ),
     pair(
         "own-member",
         value(f"{MARK}ONE: {{value: 1, since_revision: 1, doc: O.}}"),
         value("ONE: {value: 1, doc: O.}"),
-        "`E.ONE` is ours, and `E` is PyTorch's enum",
+        "`E.ONE` extends the format's own enum",
     ),
     pair(
         "own-required",
         field(f"{MARK}y: {{id: 1000, type: i64, since_revision: 1, doc: Y.}}"),
         field("y: {id: 1000, type: optional i64, since_revision: 1, default: null, doc: Y.}"),
-        "`A.y` is ours and not `optional`",
+        "`A.y` extends the format and is not `optional`",
+    ),
+    pair(
+        "own-type",
+        indented(f"{STRUCT}    {MARK}y: {{id: 20, type: list<O>, doc: Y.}}\n{OWN}"),
+        indented(
+            f"{STRUCT}    y: {{id: 1000, type: optional O, since_revision: 1, default: null, doc: Y.}}\n{OWN}"
+        ),
+        "`A.y` is the format's own, and `O` extends it",
     ),
     pair(
         "own-origin",
         indented(OWN + f'    {MARK}y: {{id: 20, type: i64, since: "8.2", doc: Y.}}\n'),
         indented(OWN + "    y: {id: 20, type: i64, doc: Y.}\n"),
-        "`O.y` has `since`, in a type of ours",
+        "`O.y` has `since`, in a type that extends the format",
     ),
     pair(
         "since-future",
@@ -384,6 +388,7 @@ def test_a_rule_finds_its_case_and_nothing_afterwards(
     (finding,) = lint(load_schema(path))
     assert (finding.rule, finding.position) == (rule, position)
     assert message in finding.message
+    assert not of_one_schema(finding)
     path, _ = write_marked(tmp_path, after)
     assert lint(load_schema(path)) == []
 

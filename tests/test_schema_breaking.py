@@ -20,7 +20,7 @@ from pt2wire.codegen.resolve import parse_schema
 from pt2wire.codegen.rule_list import FAULTS
 
 from .helpers.schema_changes import BASE, FLAG, MENDED, PAIRS, REVISION, THING, Pair, changed
-from .helpers.schemas import HEAD, MARK, SCHEMA, write_marked
+from .helpers.schemas import HEAD, MARK, SCHEMA, of_one_schema, write_marked
 
 IDS = [f"{pair.rule}: {pair.message}" for pair in PAIRS]
 BY_ID = {rule.id: rule for rule in RULES}
@@ -57,6 +57,7 @@ def test_the_finding_is_among_all_with_rule_level_and_place(before: Schema, pair
     found = [finding for finding in findings if finding.rule == pair.rule]
     assert [(f.level, f.position) for f in found] == [(BY_ID[pair.rule].level, marked(pair.bad))]
     assert findings == sorted(findings, key=lambda finding: finding.position)
+    assert not any(of_one_schema(finding) for finding in findings)
 
 
 def test_a_default_whose_number_changed_is_a_change_of_the_enum_alone(before: Schema) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
+from pt2wire.codegen.faults import Finding
 from pt2wire.codegen.model import Field, Position
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +36,14 @@ def write_marked(folder: Path, text: str) -> tuple[Path, Position]:
     line = before.count("\n") + 1
     column = len(before) - (before.rfind("\n") + 1) + 1
     return path, Position(str(path), line, column)
+
+
+def of_one_schema(finding: Finding) -> bool:
+    """Whether a finding speaks as if of our schema.yaml: a schema of one's own has no part of PyTorch's."""
+    return (
+        re.search(r"PyTorch|pt2wire|\bour|\bwe\b", finding.text().removeprefix(str(finding.position)))
+        is not None
+    )
 
 
 def indented(types: str) -> str:

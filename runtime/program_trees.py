@@ -10,7 +10,7 @@ import torch
 from .arguments import check_tree, check_versions, mistaken
 from .exporting import export_program
 from .generated.types import ExportedProgram
-from .importing import import_program
+from .importing import check_weights, import_program
 from .importing.example_inputs import check_example_inputs, rebuild_example_inputs
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import permit
@@ -87,10 +87,12 @@ def from_tree(
         example_inputs = rebuild_example_inputs(tree, permissions=permissions)
     else:
         check_example_inputs(tree, example_inputs, permissions)
-    return import_program(
+    ep = import_program(
         tree,
         state_dict=dict(weights),
         constants=dict(constants),
         example_inputs=example_inputs,
         permissions=permissions,
     )
+    check_weights(ep)
+    return ep

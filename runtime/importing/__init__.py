@@ -1,5 +1,5 @@
 """From the tree of generated types to an exported program; `pt2wire.exporting` is the mirror image."""
 
-from .program import import_program
+from .program import check_weights, import_program
 
-__all__ = ["import_program"]
+__all__ = ["check_weights", "import_program"]

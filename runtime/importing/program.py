@@ -104,8 +104,38 @@ def import_program(
             ep.graph_module.meta.update(meta)
             inputs = program_inputs(module, _passed(ep), permissions.limits)
         ep._guards_code = guards
+        symbols.forget_guesses()
         symbols.shape_env.learn_later(lambda: learn_guards(guards, inputs, symbols))
         return ep
+
+
+def check_weights(ep: ExportedProgram) -> None:
+    """Refuse weights that are not as the graph has them: calls would fail, or compute something else.
+
+    Raises:
+        DeserializeError: One is missing, or has other sizes, another dtype or another layout.
+    """
+    weights = {**ep.constants, **ep.state_dict}
+    inputs = zip(ep.graph.find_nodes(op="placeholder"), ep.graph_signature.input_specs, strict=True)
+    for index, (node, spec) in enumerate(inputs):
+        if spec.kind not in _WEIGHTS:
+            continue
+        expected, found = _described(node.meta["val"]), _described(weights.get(spec.target))
+        if found != expected:
+            raise DeserializeError(
+                f"expected {spec.target!r:.80} of {expected}, found {found}",
+                path=f"graph_module.signature.input_specs[{index}]",
+                hint="Give the weights of the program that the tree was made of, or others like them",
+            )
+
+
+_WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+def _described(weight: Any) -> str:
+    if not isinstance(weight, torch.Tensor):
+        return "none" if weight is None else type(weight).__name__
+    return f"sizes {list(weight.shape)}, {weight.dtype} and {weight.layout}"
 
 
 def _passed(ep: ExportedProgram) -> list[Any]:

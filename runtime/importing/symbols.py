@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import sympy
 import torch.utils._sympy.functions
@@ -22,7 +22,6 @@ from .faults import within
 from .shape_env import LazyShapeEnv
 
 Hint = int | float | None
-Number = TypeVar("Number")
 
 
 def _class(name: str) -> Any:
@@ -97,6 +96,7 @@ class Symbols:
         self._symbols: dict[str, Any] = {}
         self._expressions: dict[tuple[str, Sort], Any] = {}
         self._numbers: dict[Any, Any] = {}
+        self._guessed: dict[int, Any] = {}  # the nodes of numbers without a hint, by their id
         # Where a symbol came from, for torch's messages: here, for all of them.
         self._stack = CapturedTraceback.extract(skip=1)  # type: ignore[no-untyped-call]
         for name in ranges:
@@ -131,7 +131,8 @@ class Symbols:
             if expression.is_integer is False:
                 raise DeserializeError(f"expected an expression for an integer, found {text[:80]}")
             self._set_hint(expression, None if hint is None else sympy.Integer(hint))
-            number = self._numbers[key] = self._new_int(expression, hint)
+            number = self.shape_env.create_symintnode(expression, hint=hint)
+            self._numbers[key] = self._noted(number, hint)
         return number
 
     def another(self, number: Any) -> Any:
@@ -139,10 +140,8 @@ class Symbols:
         if type(number) is not torch.SymInt:
             return number
         node = number.node
-        return self._new_int(node.expr, node.hint)
-
-    def _new_int(self, expression: Any, hint: int | None) -> int | torch.SymInt:
-        return _without_guess(self.shape_env.create_symintnode(expression, hint=hint), hint)
+        hint = None if id(node) in self._guessed else node.hint
+        return self._noted(self.shape_env.create_symintnode(node.expr, hint=hint), hint)
 
     def sym_float(self, text: str, hint: float | None) -> float | torch.SymFloat:
         """The float for an expression, with the value that tracing saw."""
@@ -151,8 +150,8 @@ class Symbols:
         if number is None:
             expression = self.expression(text, "number")
             self._set_hint(expression, None if hint is None else sympy.Float(hint))
-            created = self.shape_env.create_symfloatnode(expression, hint=hint)
-            number = self._numbers[key] = _without_guess(created, hint)
+            number = self.shape_env.create_symfloatnode(expression, hint=hint)
+            self._numbers[key] = self._noted(number, hint)
         return number
 
     def sym_bool(self, text: str) -> torch.SymBool:
@@ -162,6 +161,20 @@ class Symbols:
         if number is None:
             number = self._numbers[key] = self.shape_env.create_symboolnode(self.expression(text, "boolean"))
         return number
+
+    def _noted(self, number: Any, hint: Hint) -> Any:
+        if hint is None and isinstance(number, (torch.SymInt, torch.SymFloat)):
+            self._guessed[id(number.node)] = number.node
+        return number
+
+    def forget_guesses(self) -> None:
+        """Take away the hints that torch works out, from those of symbols, where none was written.
+
+        Tracing saw none where it learned only later that a number depends on sizes of inputs. While values
+        are built of numbers, the hints save torch from working out those of the results.
+        """
+        for node in self._guessed.values():
+            node._hint = None
 
     def _set_hint(self, expression: Any, value: Any) -> None:
         if value is None or expression.is_number:
@@ -216,16 +229,6 @@ class Symbols:
         following = int(match["index"]) + 1
         setattr(self.shape_env, counter, max(getattr(self.shape_env, counter), following))
         return True
-
-
-def _without_guess(number: Number, hint: Hint) -> Number:
-    """A new number, without the hint that torch works out from those of its symbols where none was written.
-
-    Tracing saw none where it learned only later that the number depends on sizes of inputs.
-    """
-    if hint is None and isinstance(number, (torch.SymInt, torch.SymFloat)):
-        number.node._hint = None
-    return number
 
 
 def _widest(symbol: sympy.Symbol) -> ValueRanges[Any]:

@@ -15,7 +15,7 @@ class Level(enum.Enum):
     WIRE = "wire"  # bytes would be misread, by PyTorch or by another version
     JSON = "json"  # JSON would be misread, though Thrift's bytes would not
     SOURCE = "source"  # the generated code would not compile, or would hide a name
-    STYLE = "style"  # a reader of the schema would be left alone
+    STYLE = "style"  # a reader of the schema would be left alone, or one language of Apache's
 
 
 @dataclass(frozen=True, slots=True, order=True)

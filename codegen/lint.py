@@ -14,7 +14,7 @@ from .model import (
     Schema,
     TypeDef,
 )
-from .order import by_value_cycles, named_types
+from .order import by_value_cycles, map_cycles, mapped_type, named_types
 from .rules import LintRule, Report
 
 #: Ids of our own fields in PyTorch's structs start here; PyTorch's stay below.
@@ -139,8 +139,16 @@ def _cycles(schema: Schema) -> Iterator[Report]:
         field = next(f for f in first.fields if str(f.type) == following)
         chain = " > ".join((*cycle, cycle[0]))
         yield Report(
-            field.position, f"types hold each other by value: {chain}", "Put one of them into a list or map"
+            field.position, f"types hold each other by value: {chain}", "Put one of them into a list"
         )
+
+
+def _map_cycles(schema: Schema) -> Iterator[Report]:
+    for cycle in map_cycles(schema.types):
+        field = next(f for f in schema.types[cycle[0]].fields if mapped_type(f.type) == cycle[1])
+        chain = " > ".join((*cycle, cycle[0]))
+        hint = f"Apache's C++ cannot compile it; hold lists in the map, as `map<string, list<{cycle[1]}>>`"
+        yield Report(field.position, f"types hold each other in maps or by value: {chain}", hint)
 
 
 def _field_order(schema: Schema) -> Iterator[Report]:
@@ -295,6 +303,13 @@ RULES = (
         "values end; languages without references can hold them",
         "a field of type `optional Node` in `Node`",
         _cycles,
+    ),
+    LintRule(
+        "map-cycle",
+        Level.STYLE,
+        "what Apache's compiler makes of schema.thrift compiles in C++",
+        "`map<string, B>` in `A` and `map<string, A>` in `B`",
+        _map_cycles,
     ),
     LintRule(
         "field-order",

@@ -11,17 +11,18 @@ def by_value_order(types: dict[str, TypeDef]) -> tuple[TypeDef, ...]:
     """Sorts types so that a field's struct or union always stands before its holder.
 
     Types inside lists and maps stand before their users too, except where types contain each other through
-    containers: there the type with the fewest forward references goes first. Ties keep the file's order.
+    containers: there a map's values stand before the map if they can, as Apache's C++ cannot compile it
+    otherwise; then the type with the fewest forward references goes first. Ties keep the file's order.
     Types on a by-value cycle, which no language with value semantics can express, come last.
     """
     direct = {name: set(_direct(definition)) for name, definition in types.items()}
     contained = {name: set(_contained(definition)) - {name} for name, definition in types.items()}
-    reached = reached_types(types)
-    # A type may go before one that it contains only if that one also leads back to it.
-    before = {
-        name: direct[name] | {other for other in found if name not in reached[other]}
-        for name, found in reached.items()
-    }
+    whole = _whole(types)
+    # A type may go before one that it contains only if that one also leads back to it, in the same way.
+    before = {name: set(held) for name, held in direct.items()}
+    for reached in (_reached(whole), reached_types(types)):
+        for name, found in reached.items():
+            before[name] |= {other for other in found if name not in reached[other]}
     awaited, forward = _Counts(before), _Counts(contained)
     waiting = dict.fromkeys(types)
     ordered = []
@@ -53,7 +54,12 @@ class _Counts:
 
 def reached_types(types: dict[str, TypeDef]) -> dict[str, set[str]]:
     """For each type, all types that its values can hold at any depth: itself too, if it is recursive."""
-    uses = {name: {*_direct(definition), *_contained(definition)} for name, definition in types.items()}
+    return _reached(
+        {name: {*_direct(definition), *_contained(definition)} for name, definition in types.items()}
+    )
+
+
+def _reached(uses: dict[str, set[str]]) -> dict[str, set[str]]:
     reached = {}
     for start in uses:
         seen: set[str] = set()
@@ -68,17 +74,34 @@ def reached_types(types: dict[str, TypeDef]) -> dict[str, set[str]]:
 
 def by_value_cycles(types: dict[str, TypeDef]) -> list[tuple[str, ...]]:
     """Chains of types that hold each other by value, so that none of them could ever end."""
-    direct = {name: list(_direct(definition)) for name, definition in types.items()}
+    return _cycles({name: list(_direct(definition)) for name, definition in types.items()})
+
+
+def map_cycles(types: dict[str, TypeDef]) -> list[tuple[str, ...]]:
+    """Chains of types of which each holds the next by value or in a map; the first does in a map.
+
+    In Apache's C++ each of them would have to stand before the other, as maps there want the whole type. One
+    that is in a map of its own is whole by the time that this matters.
+    """
+    whole = {name: sorted(held - {name}) for name, held in _whole(types).items()}
+    cycles = []
+    for chain in _cycles(whole):
+        turns = [(*chain[turn:], *chain[:turn]) for turn in range(len(chain))]
+        cycles += [turn for turn in turns if turn[1] not in _direct(types[turn[0]])][:1]
+    return cycles
+
+
+def _cycles(uses: dict[str, list[str]]) -> list[tuple[str, ...]]:
     cycles: dict[frozenset[str], tuple[str, ...]] = {}
-    for start in types:
-        chain = _path_back(start, direct)
+    for start in uses:
+        chain = _path_back(start, uses)
         if chain:
             cycles.setdefault(frozenset(chain), chain)
     return list(cycles.values())
 
 
 def _path_back(start: str, direct: dict[str, list[str]]) -> tuple[str, ...]:
-    """The shortest way from a type to itself along by-value fields, or ()."""
+    """The shortest way from a type to itself along what each uses, or ()."""
     paths: dict[str, tuple[str, ...]] = {name: (start, name) for name in direct[start]}
     queue = list(paths)
     while queue:
@@ -103,6 +126,31 @@ def _contained(definition: TypeDef) -> Iterator[str]:
     for field in definition.fields:
         if isinstance(field.type, (ListType, MapType)):
             yield from named_types(field.type)
+
+
+def _whole(types: dict[str, TypeDef]) -> dict[str, set[str]]:
+    """For each type, those that have to be whole where it is defined in Apache's C++."""
+    return {
+        name: {*_direct(definition), *filter(None, (mapped_type(field.type) for field in definition.fields))}
+        for name, definition in types.items()
+    }
+
+
+def mapped_type(ref: TypeRef) -> str | None:
+    """The type whose values are those of a map, as in `list<map<string, T>>`, or None.
+
+    Example:
+        >>> from pt2wire.codegen.model import Kind
+        >>> part = NamedType("T", Kind.STRUCT)
+        >>> mapped_type(ListType(MapType(part))), mapped_type(MapType(ListType(part)))
+        ('T', None)
+    """
+    match ref:
+        case MapType(NamedType(name)):
+            return name
+        case MapType(inner) | ListType(inner):
+            return mapped_type(inner)
+    return None
 
 
 def named_types(ref: TypeRef) -> Iterator[str]:

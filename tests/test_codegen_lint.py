@@ -45,6 +45,15 @@ O:
   fields:
     x: {id: 10, type: i64, doc: X.}
 """
+IN_LISTS_OF_MAPS = f"""\
+{STRUCT}    b: {{id: 20, type: "list<map<string, B>>", doc: B.}}
+{UNION.replace("U:", "B:")}    of_a: {{id: 20, type: "map<string, A>", doc: A.}}
+    of_b: {{id: 30, type: "list<map<string, B>>", doc: B.}}
+"""
+VALUE_OF_MAP = f"""\
+{STRUCT}    a: {{id: 20, type: B, doc: A.}}
+{STRUCT.replace("A:", "B:")}    b: {{id: 20, type: "map<string, A>", doc: B.}}
+"""
 USES = "    e: {id: 30, type: E, doc: E.}\n    u: {id: 40, type: U, doc: U.}\n"
 
 
@@ -313,10 +322,22 @@ PAIRS = [
         ),
         indented(
             STRUCT
-            + '    b: {id: 20, type: "map<string, B>", doc: B.}\n'
+            + "    b: {id: 20, type: list<B>, doc: B.}\n"
             + STRUCT.replace("A:", "B:").replace("i64", "A")
         ),
         "types hold each other by value: A > B > A",
+    ),
+    pair(
+        "map-cycle",
+        indented(IN_LISTS_OF_MAPS.replace("    b:", f"    {MARK}b:")),
+        indented(IN_LISTS_OF_MAPS.replace("list<map<string, B>>", "map<string, list<B>>")),
+        "types hold each other in maps or by value: A > B > A",
+    ),
+    pair(
+        "map-cycle",
+        indented(VALUE_OF_MAP.replace("    b:", f"    {MARK}b:")),
+        indented(VALUE_OF_MAP.replace('"map<string, A>"', "list<A>")),
+        "types hold each other in maps or by value: B > A > B",
     ),
     pair(
         "field-order",

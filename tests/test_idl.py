@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import subprocess
 from pathlib import Path
 from types import ModuleType
@@ -12,9 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pt2wire.codegen import thrift, words
-from pt2wire.codegen.model import Field, Kind, ListType, NamedType, Position, Schema, TypeDef, Version
-from pt2wire.codegen.order import by_value_cycles, by_value_order
-from pt2wire.codegen.resolve import load_schema
+from pt2wire.codegen.model import (
+    Field,
+    Kind,
+    ListType,
+    MapType,
+    NamedType,
+    Position,
+    Schema,
+    TypeDef,
+    TypeRef,
+    Version,
+)
+from pt2wire.codegen.order import by_value_cycles, by_value_order, map_cycles, mapped_type
+from pt2wire.codegen.resolve import load_schema, parse_schema
 
 from .helpers.idl import generated, python_module
 from .helpers.schemas import SCHEMA, indented, spelled
@@ -170,12 +182,13 @@ PLACE = Position("schema.yaml", 1, 1)
 ORIGIN = Version(8, 2)
 
 
-def struct(name: str, direct: list[str], contained: list[str]) -> TypeDef:
-    refs = [NamedType(other, Kind.STRUCT) for other in direct]
-    lists = [ListType(NamedType(other, Kind.STRUCT)) for other in contained]
+def struct(name: str, direct: list[str], contained: list[str], mapped: list[str]) -> TypeDef:
+    refs: list[TypeRef] = [NamedType(other, Kind.STRUCT) for other in direct]
+    refs += [ListType(NamedType(other, Kind.STRUCT)) for other in contained]
+    refs += [ListType(MapType(NamedType(other, Kind.STRUCT))) for other in mapped]
     fields = tuple(
         Field(f"f{number}", number, ref, False, None, "F.", ORIGIN, None, PLACE)
-        for number, ref in enumerate((*refs, *lists), 1)
+        for number, ref in enumerate(refs, 1)
     )
     return TypeDef(name, Kind.STRUCT, "S.", ORIGIN, None, fields, (), (), (), PLACE)
 
@@ -190,14 +203,17 @@ def types_of(draw: st.DrawFn, with_cycles: bool) -> dict[str, TypeDef]:
     for number in draw(st.permutations(range(len(NAMES)))):
         allowed = NAMES if with_cycles else NAMES[:number]
         direct = draw(st.lists(st.sampled_from(allowed), max_size=2)) if allowed else []
-        types[NAMES[number]] = struct(
-            NAMES[number], direct, draw(st.lists(st.sampled_from(NAMES), max_size=2))
-        )
+        contained, mapped = (draw(st.lists(st.sampled_from(NAMES), max_size=2)) for _ in range(2))
+        types[NAMES[number]] = struct(NAMES[number], direct, contained, mapped)
     return types
 
 
+def named(field: Field) -> str:
+    return re.search(r"\w+(?=>*$)", str(field.type))[0]
+
+
 def uses(definition: TypeDef) -> set[str]:
-    return {str(field.type).removeprefix("list<").removesuffix(">") for field in definition.fields}
+    return {named(field) for field in definition.fields}
 
 
 def reached(types: dict[str, TypeDef], start: str) -> set[str]:
@@ -217,10 +233,51 @@ def test_what_a_type_holds_stands_before_it(types: dict[str, TypeDef]) -> None:
     assert by_value_cycles(types) == []
     for definition in types.values():
         for field in definition.fields:
-            held = str(field.type).removeprefix("list<").removesuffix(">")
+            held = named(field)
             by_value = isinstance(field.type, NamedType)
             if by_value or definition.name not in reached(types, held):
                 assert order.index(held) < order.index(definition.name)
+
+
+@given(types_of(with_cycles=False))
+def test_what_a_map_holds_stands_before_it_unless_a_cycle_is_found(types: dict[str, TypeDef]) -> None:
+    order = [definition.name for definition in by_value_order(types)]
+    pairs = [(d.name, mapped_type(field.type)) for d in types.values() for field in d.fields]
+    late = [(name, held) for name, held in pairs if held and order.index(held) > order.index(name)]
+    assert bool(late) is bool(map_cycles(types))
+
+
+MAPS = """\
+U:
+  kind: union
+  since: "8.2"
+  doc: U.
+  fields:
+    as_maps: {id: 1, type: "list<map<string, S>>", doc: M.}
+    as_own: {id: 2, type: "list<map<string, U>>", doc: O.}
+S:
+  kind: struct
+  since: "8.2"
+  doc: S.
+  fields:
+    unions: {id: 1, type: "map<string, list<U>>", doc: U.}
+    own: {id: 2, type: "map<string, map<string, S>>", doc: O.}
+"""
+
+
+@pytest.mark.parametrize(
+    ("types", "compiles"), [(MAPS, True), (MAPS.replace("map<string, list<U>>", "map<string, U>"), False)]
+)
+def test_a_cycle_over_maps_is_found_exactly_where_cpp_does_not_compile(
+    tmp_path: Path, types: str, compiles: bool
+) -> None:
+    schema = parse_schema(indented(types).encode(), "sample.yaml")
+    assert bool(map_cycles(schema.types)) is not compiles
+    (tmp_path / "sample.thrift").write_text(thrift.outputs(schema)["schema.thrift"])
+    source = generated("cpp", tmp_path / "sample.thrift", tmp_path) / "sample_types.cpp"
+    done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", str(source)], capture_output=True, text=True)
+    assert (done.returncode == 0) is compiles, done.stderr
+    assert compiles or "incomplete type" in done.stderr
 
 
 @given(types_of(with_cycles=True))

@@ -40,10 +40,8 @@ def write_marked(folder: Path, text: str) -> tuple[Path, Position]:
 
 def of_one_schema(finding: Finding) -> bool:
     """Whether a finding speaks as if of our schema.yaml: a schema of one's own has no part of PyTorch's."""
-    return (
-        re.search(r"PyTorch|pt2wire|\bour|\bwe\b", finding.text().removeprefix(str(finding.position)))
-        is not None
-    )
+    said = finding.text().removeprefix(str(finding.position))
+    return re.search(r"PyTorch|pt2wire|\bour|\bwe\b", said) is not None
 
 
 def indented(types: str) -> str:

@@ -62,6 +62,7 @@ class Archive:
     paths: dict[str, str] = field(default_factory=dict)
     _reader: ArchiveReader | None = field(default=None, repr=False)
     _others: list[str] = field(default_factory=list, repr=False)
+    _read: dict[str, ExportedProgram] = field(default_factory=dict, repr=False)
 
     @property
     def records(self) -> list[str]:
@@ -149,7 +150,7 @@ def read_archive(
                 hint="Pass name=... to load another one",
             )
         program = read_program(reader, index, name, demanded, views)
-        archive.programs[name] = program.tree
+        archive.programs[name] = archive._read[name] = program.tree
         archive.weights[name] = program.weights
         archive.constants[name] = program.constants
         archive.paths[name] = program.path
@@ -210,8 +211,9 @@ def write(
     if not isinstance(archive, Archive):
         raise TypeError(f"expected an Archive, found {type(archive).__name__}")
     _check_types(archive)
-    for name, dropped in archive.dropped.items():
-        if name in archive.programs and not drop_unknown:
+    names = _names_in_file(archive)
+    for name in archive.programs:
+        if (dropped := archive.dropped.get(names[name])) and not drop_unknown:
             raise SerializeError(
                 f"a newer version wrote {len(dropped)} fields that would be lost, the first is {dropped[0]}",
                 path=name,
@@ -229,12 +231,18 @@ def write(
             payloads.assign(
                 constants, records.CONSTANTS, records.TENSOR_PREFIX, weights, f"{name}.constants"
             ),
-            sample_inputs=archive.optional_record(records.sample_inputs(name)) or b"",
-            flat_inputs=archive.optional_record(records.flat_inputs(name)),
+            sample_inputs=archive.optional_record(records.sample_inputs(names[name])) or b"",
+            flat_inputs=archive.optional_record(records.flat_inputs(names[name])),
         )
     others = {record: _reading(archive, record) for record in archive._others}
     others |= extra_records(archive.extra_files)
     write_archive(f, programs, payloads.contents, others, formats=forms, compress=compress, durable=durable)
+
+
+def _names_in_file(archive: Archive) -> dict[str, str]:
+    """What each program was called when it was read: its example inputs are in the file under that name."""
+    names = {id(tree): name for name, tree in archive._read.items()}
+    return {name: names.get(id(tree), name) for name, tree in archive.programs.items()}
 
 
 class _RecordNames:

@@ -46,6 +46,8 @@ class Limits:
         range_name_length: Characters of the name of a range: a symbol, or an expression as sympy prints it.
         guards: Guards of a program; a thousand take `torch.compile` two seconds.
         guards_length: Characters of all guards together.
+        guard_divisions: Quotients and remainders in all guards together: PyTorch traces each again, in
+            milliseconds, when a pass makes another program of one.
         guard_length: Characters of one guard.
         guard_depth: Nesting of operations in one guard.
         guard_searches: Characters of all guards, times inputs: PyTorch looks for each input in each guard.
@@ -89,6 +91,7 @@ class Limits:
     range_name_length: int = 4_096
     guards: int = 4_096
     guards_length: int = 1 << 19
+    guard_divisions: int = 4_096
     guard_length: int = 65_536
     guard_depth: int = 100
     guard_searches: int = 1 << 28

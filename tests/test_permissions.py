@@ -279,6 +279,7 @@ _TREE_LIMITS: dict[str, tuple[Callable[[Tree], None], int]] = {
     "exponent": (_size(f"Pow({S0}, Integer(3))"), 2),
     "range_name_length": (_range, 3),
     "guards": (_guard("L['x'].size()[0] >= 2"), 0),
+    "guard_divisions": (_guard("L['x'].size()[0] % 2 == 0"), 0),
     "guards_length": (_guard("L['x'].size()[0] >= 2"), 20),
     "guard_length": (_guard("L['x'].size()[0] >= 2"), 20),
     "guard_depth": (_guard("L['x'].size()[0] + 1 >= 2"), 1),

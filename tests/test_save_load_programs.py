@@ -266,6 +266,20 @@ def test_everything_in_an_archive_can_be_changed(tmp_path: Path) -> None:
     assert pt2wire.read(path).extra_files == {"b": b"3"}
 
 
+def test_programs_take_their_example_inputs_along_when_they_get_another_name() -> None:
+    programs = {
+        name: torch.export.export(torch.nn.Linear(2, 1), (torch.full((3, 2), number),))
+        for name, number in (("a", 1.0), ("b", 2.0))
+    }
+    archive = pt2wire.read(io.BytesIO(saved(programs)))
+    for table in (archive.programs, archive.weights, archive.constants):
+        table["a"], table["b"], table["c"] = table["b"], table["a"], table["a"]
+    data = io.BytesIO()
+    pt2wire.write(archive, data)
+    numbers = {name: ep.example_inputs[0][0][0, 0].item() for name, ep in pt2wire.load_all(data).items()}
+    assert numbers == {"a": 2.0, "b": 1.0, "c": 1.0}
+
+
 def test_records_that_nobody_knows_are_kept() -> None:
     data = with_records(
         linear_archive(), {"data/aotinductor/model/x.so": b"\x7fELF", "data/weights/other": b"w"}

@@ -49,10 +49,12 @@ def check_guards(tree: types.ExportedProgram, findings: Findings, limits: Limits
 def _too_many(tree: types.ExportedProgram, limits: Limits) -> DeserializeError | None:
     """Why the guards together would cost more than a program's may."""
     count, characters = len(tree.guards_code), sum(map(len, tree.guards_code))
+    divisions = sum(guard.count("%") + guard.count("/") - guard.count("//") for guard in tree.guards_code)
     passed = sum(1 for _ in _passed(tree.graph_module))
     for limit, amount, text in (
         ("guards", count, f"guards, found {count}"),
         ("guards_length", characters, f"characters of all guards, found {characters}"),
+        ("guard_divisions", divisions, f"quotients and remainders in all guards, found {divisions}"),
         (
             "guard_searches",
             characters * passed,

@@ -196,9 +196,8 @@ def _check_signature(
             names = ("weights", "constants") if is_weight else ("constants", "weights")
             message = f"expected {fqn[:80]!r} among the {names[0]}, found it among the {names[1]}"
             findings.add("payload-place", path, message)
-        if payload.is_param != (spec.type == "parameter"):
-            found = "a parameter" if payload.is_param else "no parameter"
-            findings.add("payload-kind", path, f"expected the payload of a {spec.type}, found {found}")
+        if spec.type == "parameter" and not payload.is_param:  # a buffer may be a parameter in kind, too
+            findings.add("payload-kind", path, "expected the payload of a parameter, found no parameter")
         if spec.type == "custom_obj":
             if not payload.use_pickle:
                 findings.add("payload-kind", path, "expected the pickle of an object, found a tensor")

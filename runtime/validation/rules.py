@@ -119,7 +119,7 @@ _RULES = (
     ),
     Rule("payload-meta", "payloads", "A payload's sizes, strides and offset are sane numbers."),
     Rule("payload-differs", "payloads", "A payload is described as the graph describes it."),
-    Rule("payload-kind", "payloads", "A payload is a parameter exactly where the signature says so."),
+    Rule("payload-kind", "payloads", "A payload is a parameter where the signature says so."),
     Rule("payload-pickled", "payloads", "A payload is not pickled, since unpickling runs code.", unsafe=True),
     Rule("payload-size", "file", "A payload has the bytes that its sizes, strides and offset reach to."),
     Rule("payload-record", "payloads", "A payload's record is a plain file name; one record has one dtype."),

@@ -387,6 +387,15 @@ _COSTS: dict[str, tuple[Callable[[], bytes], str]] = {
         _plain(lambda v: v["graph_module"]["graph"].update(outputs=[{"as_none": True}] * 300_000)),
         "reading takes linear time",
     ),
+    "many remainders in guards": (
+        tree(
+            lambda t: t.guards_code.extend(
+                f"L['x'].size()[0] % {number} % {number + 7} % {number + 14} >= 0"
+                for number in range(2, 2_000)
+            )
+        ),
+        "what passes trace again is bounded",
+    ),
     "many subgraphs beside many tree specs": (tree(_many_held), "names are looked up, not searched for"),
     "dictionaries in dictionaries": (tree(lambda t: _deep_argument(t, 50)), "depth is bounded"),
     "many dimensions": (

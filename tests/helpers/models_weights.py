@@ -44,6 +44,16 @@ def buffers_persistent_and_not(self, x):
     return x * self.kept + self.left_out
 
 
+def _parameter_buffers(m):
+    m.register_buffer("kept", nn.Parameter(randn(3)))
+    m.register_buffer("left_out", nn.Parameter(randn(3), requires_grad=False), persistent=False)
+
+
+@case(lambda: call(randn(3)), _parameter_buffers)
+def buffers_that_are_parameters(self, x):
+    return x * self.kept + self.left_out
+
+
 def _constants(m):
     m.table = torch.arange(6.0).view(2, 3)
     m.part = nn.Module()

@@ -46,12 +46,12 @@ def buffers_persistent_and_not(self, x):
 
 def _parameter_buffers(m):
     m.register_buffer("kept", nn.Parameter(randn(3)))
-    m.register_buffer("left_out", nn.Parameter(randn(3), requires_grad=False), persistent=False)
+    m.register_buffer("frozen", nn.Parameter(randn(3), requires_grad=False))
 
 
 @case(lambda: call(randn(3)), _parameter_buffers)
 def buffers_that_are_parameters(self, x):
-    return x * self.kept + self.left_out
+    return x * self.kept + self.frozen
 
 
 def _constants(m):

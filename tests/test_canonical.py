@@ -32,9 +32,15 @@ from .helpers.synthetic import synthetic_program
 # Models in which PyTorch finds nodes equal that are not, and then keeps the order that it was given.
 TIED = {"dtypes_and_devices", "loss_and_gradients"}
 # Models in which PyTorch moves a node over another that changes what it reads, or may do so: nothing is known
-# of what operators of extensions change; `associative_scan` opens levels of functorch, which hold for the
-# nodes until they are closed.
-MOVED = {"higher_order_operators", "in_place_operators", "operators_of_an_extension", "random_operators"}
+# of what operators of extensions change; `associative_scan` and `vmap` open levels of functorch, which hold
+# for the nodes until they are closed.
+MOVED = {
+    "higher_order_operators",
+    "in_place_operators",
+    "operators_of_an_extension",
+    "random_operators",
+    "vmap",
+}
 SEEDS = st.integers(0, 10**9)
 # Models whose subgraphs hold tensors.
 HOLDING = ("cond_that_makes_tensors", "scan_that_makes_tensors_strict")

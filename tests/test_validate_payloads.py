@@ -89,10 +89,6 @@ def _no_parameter(weights: types.PayloadConfig) -> None:
     weights.config["weight"].is_param = False
 
 
-def _parameter(weights: types.PayloadConfig) -> None:
-    weights.config["scale"].is_param = True
-
-
 def _pickled(weights: types.PayloadConfig) -> None:
     weights.config["weight"].use_pickle = True
 
@@ -166,11 +162,6 @@ LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
     ),
     _no_meta: ("payload-meta", "weights['weight']", "expected metadata of a tensor, found none"),
     _no_parameter: ("payload-kind", _WEIGHT, "expected the payload of a parameter, found no parameter"),
-    _parameter: (
-        "payload-kind",
-        "graph_module.signature.input_specs[1].buffer",
-        "expected the payload of a buffer, found a parameter",
-    ),
     _pickled: (
         "payload-pickled",
         "weights['weight']",

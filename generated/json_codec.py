@@ -63,6 +63,25 @@ def from_plain(cls: type[_T], plain: Any, *, unknown: list[str] | None = None) -
         return tree if tree is not None else _json_reader.read(cls, plain, unknown)
 
 
+def check_types(tree: Struct | Union) -> None:
+    """Whether every value of a tree has the type of its field, and is there where it has to be.
+
+    Raises:
+        CodecError: As for `to_plain`.
+
+    Example:
+        >>> from pt2wire.generated import Device
+        >>> check_types(Device("cuda", "1"))
+        Traceback (most recent call last):
+            ...
+        pt2wire.generated.base.CodecError: index: expected a 64-bit integer, found str '1'
+    """
+    try:
+        check(tree, MAX_JSON_DEPTH)
+    except Exception:
+        explain(tree, MAX_JSON_DEPTH)
+
+
 def encode(tree: Struct | Union) -> bytes:
     """A tree as JSON in ASCII, without spaces; `json.loads` of it equals that of PyTorch's own JSON.
 
@@ -74,10 +93,7 @@ def encode(tree: Struct | Union) -> bytes:
         >>> encode(Device("cuda", 1))
         b'{"type":"cuda","index":1}'
     """
-    try:
-        check(tree, MAX_JSON_DEPTH)
-    except Exception:
-        explain(tree, MAX_JSON_DEPTH)
+    check_types(tree)
     with collector_off():
         text = WRITE[tree.__class__](tree)
         if has_lone_surrogate(text):

@@ -14,7 +14,7 @@ from .importing import check_weights, import_program
 from .importing.example_inputs import check_example_inputs, rebuild_example_inputs
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import permit
-from .validation.loading import check_loadable
+from .validation.loading import check_loadable, check_types
 
 
 def to_tree(
@@ -82,6 +82,7 @@ def from_tree(
         if not isinstance(tensors, Mapping):
             raise TypeError(f"expected {name} as tensors by name, found {type(tensors).__name__}")
     permissions = permit(allow_operators=allow_operators, types=types, limits=limits)
+    check_types(tree)
     check_loadable(tree, permissions=permissions)
     if example_inputs is None:
         example_inputs = rebuild_example_inputs(tree, permissions=permissions)

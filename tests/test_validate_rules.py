@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pt2wire
 import pytest
 import torch
-from pt2wire.errors import DeserializeError, UnsafeArtifactError
+from pt2wire.errors import DeserializeError, SerializeError, UnsafeArtifactError
+from pt2wire.generated import types
 from pt2wire.validation import RULES, validate_tree
 from torch import nn
 
@@ -38,9 +39,37 @@ def test_from_tree_raises_the_finding(name: str) -> None:
     lie = LIES[name]
     tree = tree_of(lie.tree)
     lie.change(tree)
+    finding = pt2wire.validate(tree)[0]
+    assert finding.rule == lie.rule
     with pytest.raises(DeserializeError) as raised:
         pt2wire.from_tree(tree, {}, {})
-    assert (raised.value.path, raised.value.message) == (lie.path, lie.message)
+    assert (raised.value.path, raised.value.message) == (finding.path, finding.message)
+
+
+@pytest.mark.parametrize(
+    "change, path, found",
+    [
+        (lambda t: setattr(t.graph_module.graph.nodes[0], "target", 5), ".graph.nodes[0].target", "int 5"),
+        (lambda t: setattr(t, "graph_module", None), "", "None"),
+        (lambda t: t.graph_module.graph.inputs.insert(0, "x"), ".graph.inputs[0]", "str 'x'"),
+        (lambda t: setattr(t.graph_module, "signature", {}), ".signature", "dict"),
+        (lambda t: t.graph_module.signature.input_specs.insert(0, None), ".signature.input_specs[0]", "None"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_the_only_finding(
+    change: Callable[[types.ExportedProgram], object], path: str, found: str
+) -> None:
+    tree = tree_of("inference")
+    change(tree)
+    (finding,) = pt2wire.validate(tree)
+    assert (finding.rule, finding.path) == ("type", f"graph_module{path}")
+    assert f"found {found}" in finding.message
+    with pytest.raises(DeserializeError) as raised:
+        pt2wire.from_tree(tree, {}, {})
+    assert (raised.value.path, raised.value.message) == (finding.path, finding.message)
+    with pytest.raises(SerializeError) as refused:
+        pt2wire.to_json(tree)
+    assert (refused.value.path, refused.value.message) == (finding.path, finding.message)
 
 
 def test_every_rule_about_trees_has_a_lie() -> None:

@@ -24,7 +24,7 @@ from ..trees import joined
 from ..warning import warn_user
 from .payloads import validate_payloads
 from .rules import Findings
-from .trees import validate_tree
+from .trees import validate_tree, validate_types
 
 
 def validate(artifact: types.ExportedProgram | Source, *, limits: Limits = DEFAULT_LIMITS) -> list[Finding]:
@@ -57,7 +57,7 @@ def validate(artifact: types.ExportedProgram | Source, *, limits: Limits = DEFAU
         ['file']
     """
     if isinstance(artifact, types.ExportedProgram):
-        return _validate_program(artifact, permit(limits=limits))
+        return validate_types(artifact) or _validate_program(artifact, permit(limits=limits))
     if not isinstance(artifact, str | os.PathLike) and not hasattr(artifact, "read"):
         raise mistaken("a tree, a path or a binary file object", artifact)
     permissions, findings = permit(limits=limits), Findings()

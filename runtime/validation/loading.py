@@ -8,7 +8,7 @@ from ..permissions import NO_PERMISSIONS, Permissions
 from .attributes import validate_attributes
 from .operators import validate_operators
 from .payloads import validate_payloads
-from .trees import validate_tree
+from .trees import validate_tree, validate_types
 
 
 def loading_findings(
@@ -55,4 +55,17 @@ def check_loadable(
         UnsafeArtifactError: There is one, and the tree could run code.
     """
     for finding in loading_findings(tree, weights, constants, permissions):
+        raise finding.error()
+
+
+def check_types(tree: types.ExportedProgram) -> None:
+    """Raise what `validate_types` finds in a tree that no codec has seen.
+
+    Args:
+        tree: As for `loading_findings`.
+
+    Raises:
+        DeserializeError: A value is of another type than its field.
+    """
+    for finding in validate_types(tree):
         raise finding.error()

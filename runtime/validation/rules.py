@@ -16,7 +16,7 @@ class Rule:
 
     Attributes:
         id: Short stable name, shown with each finding.
-        checked: Which part of validation looks at it: `tree`, `payloads`, `operators`, `classes` or
+        checked: Which part of validation looks at it: `types`, `tree`, `payloads`, `operators`, `classes` or
             `file`.
         purpose: What holds, and where it is not plain, why.
         unsafe: Whether an artifact that breaks it could run code or reach outside of itself.
@@ -29,6 +29,7 @@ class Rule:
 
 
 _RULES = (
+    Rule("type", "types", "A value of a tree that was made or changed by hand has the type of its field."),
     Rule("schema-version", "tree", "The schema version is one that this version of pt2wire reads."),
     Rule("opset-version", "tree", "Operator set versions are non-negative and belong to a namespace."),
     Rule("range", "tree", "A symbol's range is not empty, and the symbol has a proper name."),

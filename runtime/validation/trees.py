@@ -6,7 +6,7 @@ import math
 
 from ..errors import DeserializeError
 from ..findings import Finding
-from ..generated import types
+from ..generated import CodecError, DepthError, json_codec, types
 from ..limits import Limits, raising
 from ..names import check_identifier
 from ..permissions import NO_PERMISSIONS, Permissions
@@ -21,11 +21,39 @@ from .signatures import check_module_calls, check_signature, constant_names
 from .values import Symbols
 
 
+def validate_types(tree: types.ExportedProgram) -> list[Finding]:
+    """Checks that a tree holds what the schema says: one from a file does, since the codecs see to it.
+
+    Args:
+        tree: The program, made or changed by hand.
+
+    Returns:
+        The first value that is of another type than its field, or nested deeper than any codec goes; nothing
+        else can be told about such a tree.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> tree = pt2wire.to_tree(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+        >>> tree.graph_module.graph.nodes[0].target = 5
+        >>> for finding in validate_types(tree):
+        ...     print(finding)
+        graph_module.graph.nodes[0].target: expected a string, found int 5 [type]
+    """
+    findings = Findings()
+    try:
+        json_codec.check_types(tree)
+    except DepthError as error:
+        findings.add("depth", error.path, error.message)
+    except CodecError as error:
+        findings.add("type", error.path, error.message)
+    return findings.found
+
+
 def validate_tree(tree: types.ExportedProgram, permissions: Permissions = NO_PERMISSIONS) -> list[Finding]:
     """Checks the structure of a program; needs no torch, and runs nothing of the program.
 
     Args:
-        tree: The program. Its types are taken to be right, as the codecs guarantee.
+        tree: The program. Its types are taken to be right, as the codecs and `validate_types` guarantee.
         permissions: What the caller permits it.
 
     Returns:

@@ -297,6 +297,43 @@ def test_a_read_through_a_view_stays_on_its_side_of_a_change() -> None:
     assert forms[0] != forms[1]
 
 
+@pytest.mark.parametrize("same", ["aten.lift.default", "prims.device_put.default"])
+def test_a_read_through_what_gives_its_argument_back_stays_on_its_side(same: str) -> None:
+    read = ("aten.relu.default", ["same"], "read")
+    change = ("aten.zero_.default", ["x"], "changed")
+    forms = [
+        pt2wire.canonicalize(program_of((same, ["x"], "same"), *calls, outputs=["read"]))
+        for calls in ((change, read), (read, change))
+    ]
+    assert forms[0] != forms[1]
+
+
+def test_what_an_operator_works_on_is_found_by_name() -> None:
+    forms = []
+    for calls in ((ADD_, READ), (READ, ADD_)):
+        tree = program_of(*calls, outputs=["read"])
+        (add,) = (node for node in tree.graph_module.graph.nodes if node.target.endswith("add_.Tensor"))
+        changed, other = add.inputs
+        changed.name, other.name = "self", "other"
+        add.inputs = [other, changed]
+        forms.append(pt2wire.canonicalize(tree))
+    assert forms[0] != forms[1]
+
+
+def test_names_of_one_held_tensor_are_told_from_those_of_equal_ones() -> None:
+    forms = []
+    for target in ("one", "other"):
+        tree = program_of(READ, outputs=["read"])
+        graph = tree.graph_module.graph
+        graph.constants = [
+            types.GraphConstant(name=name, target=held, data=b"")
+            for name, held in (("a", "one"), ("b", target))
+        ]
+        graph.tensor_values |= dict.fromkeys("ab", graph.tensor_values["x"])
+        forms.append(pt2wire.canonicalize(tree))
+    assert forms[0] != forms[1]
+
+
 def test_a_change_of_other_memory_moves_freely() -> None:
     change = ("aten.zero_.default", ["y"], "changed")
     copy = ("aten.clone.default", ["y"], "copy")

@@ -224,8 +224,9 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
         for value in definitions:
             names.values[value.name] = canonical = f"_{len(names.values)}"
             value.name = canonical
+    attributes: dict[str, str] = {}  # several names may stand for one, which the graph may change
     for constant in graph.constants or ():
-        constant.target = constant.name
+        constant.target = attributes.setdefault(constant.target, constant.name)
     _rename(outputs, names.values)
     _rename(named_values(graph.exact_output), names.values)
     for call in calls:

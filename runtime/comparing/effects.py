@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..generated import types
 from ..operators import Target, TargetKind, parse_target
 from .values import Call, calls_of, named_values
 
@@ -87,6 +88,14 @@ VIEWS = frozenset(
         *("broadcast_tensors", "cartesian_prod", "chain_matmul", "chalf", "conj_physical", "data"),
         *("dequantize", "diag", "dropout", "einsum", "feature_alpha_dropout", "feature_dropout"),
         *("flatten_dense_tensors", "linalg_multi_dot", "meshgrid", "pad", "sum_to_size", "take_along_dim"),
+        *(
+            "_foobar",
+            "_pack_sequence",
+            "_test_parallel_materialize",
+            "_test_string_default",
+            "cumprod_backward",
+        ),
+        *("device_put", "histogramdd", "lift", "sorted", "to_dense_backward", "to_mkldnn_backward"),
         *("to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr"),
         *("type_as", "unflatten_dense_tensors", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     )
@@ -153,11 +162,12 @@ _EVERYTHING = ""
 _GENERATORS = "random generators"
 
 
-def effects_of(calls: Sequence[Call]) -> Iterator[tuple[int, int]]:
+def effects_of(graph: types.Graph, calls: Sequence[Call]) -> Iterator[tuple[int, int]]:
     """Which node must come before which other one because of what one of them changes.
 
     Args:
-        calls: The nodes of a graph in the order in which they run.
+        graph: The graph.
+        calls: Its nodes in the order in which they run.
 
     Returns:
         Pairs of positions; their number is linear in the size of the graph.
@@ -165,7 +175,7 @@ def effects_of(calls: Sequence[Call]) -> Iterator[tuple[int, int]]:
     changes = [_changed(call) for call in calls]
     if not any(changes):
         return
-    memory = _Memory(calls)
+    memory = _Memory(graph, calls)
     changed = {memory.of(name) for names in changes for name in names}
     everything = [_EVERYTHING] if _EVERYTHING in changed else []
     # What changes some memory is a fence for all that see it.
@@ -230,7 +240,7 @@ def _changed_values(call: Call) -> list[str]:
     if target.packet in IN_PLACE:
         return everything if _is_on(call, IN_PLACE[target.packet]) else []
     if _is_in_place(target):
-        return _first(call) if target.namespace in _KNOWN else everything
+        return _worked_on(call) if target.namespace in _KNOWN else everything
     if _has_outs(target):
         return everything
     # An operator without a result is called for what it does; the known ones only check something.
@@ -263,18 +273,28 @@ def _is_on(call: Call, flag: str | None) -> bool:
     )
 
 
-def _first(call: Call) -> list[str]:
-    """What an in-place operator works on: its first argument."""
-    return [value.name for value in named_values(call.node.inputs[:1]) if not value.is_symbolic]
+def _worked_on(call: Call) -> list[str]:
+    """What an in-place operator works on: the argument `self`, or of a few operators another first one.
+
+    Arguments by name come in any order; then it may be any of them.
+    """
+    inputs = call.node.inputs
+    worked_on = [named for named in inputs if named.name == "self"]
+    if not worked_on:
+        by_name = any(named.kind is types.ArgumentKind.KEYWORD for named in inputs[:1])
+        worked_on = inputs if by_name else inputs[:1]
+    return [value.name for value in named_values(worked_on) if not value.is_symbolic]
 
 
 class _Memory:
     """Which values may lie in one memory."""
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, graph: types.Graph, calls: Sequence[Call]) -> None:
         self._parents: dict[str, str] = {}
-        for call in calls:
-            names = _sharing(call)
+        held: dict[str, list[str]] = {}
+        for constant in graph.constants or ():
+            held.setdefault(constant.target, []).append(constant.name)
+        for names in (*held.values(), *map(_sharing, calls)):
             for name in names[1:]:
                 self._parents[self.of(name)] = self.of(names[0])
 
@@ -296,5 +316,5 @@ def _sharing(call: Call) -> list[str]:
     if target is None or target.kind is not TargetKind.OPERATOR or target.namespace not in _KNOWN:
         return _memory_names(call)
     if _is_in_place(target):
-        return [*_first(call), *(value.name for value in call.definitions if not value.is_symbolic)]
+        return [*_worked_on(call), *(value.name for value in call.definitions if not value.is_symbolic)]
     return _memory_names(call) if target.name in VIEWS or _has_outs(target) else []

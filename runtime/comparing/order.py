@@ -167,7 +167,7 @@ class _Flow:
         """Which node must come before which other one; the same pair more than once."""
         for index, sources in enumerate(self.sources):
             yield from ((source[0], index) for source in sources if source is not None)
-        yield from effects_of(self.calls)
+        yield from effects_of(self.graph, self.calls)
 
 
 class _Numbers:

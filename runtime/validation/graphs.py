@@ -21,6 +21,7 @@ _CONSTANTS = frozenset({"as_none", "as_int", "as_float", "as_bool", "as_string"}
 _NUMBERS = frozenset({"as_sym_int", "as_sym_float", "as_sym_bool"})
 _ONE_NUMBER = frozenset({"as_int", "as_float", "as_bool", "as_sym_int", "as_sym_float", "as_sym_bool"})
 _LISTS_OF_NUMBERS = frozenset(f"{member}s" for member in _ONE_NUMBER)
+_POSITIONAL = types.ArgumentKind.POSITIONAL
 _NOT_OUTPUTS = frozenset({"as_graph", "as_operator", "as_string_to_argument"})
 
 
@@ -248,6 +249,10 @@ def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:
 def _call_higher_order(scope: Scope, node: types.Node, target: Target) -> None:
     if target.name == "flat_apply":
         check_flat_apply(scope, node)
+    # Such an argument would be one thing to the checks below, and another to the operator.
+    if named := next((item.name for item in node.inputs if item.name and item.kind is _POSITIONAL), None):
+        message = f"expected no name of an argument by position, found {named[:80]!r}"
+        scope.add("argument-name", message, ".inputs")
     if target.name == "invoke_subgraph":
         _check_identifier(scope, node)
     for message in check_operands(node, target.name):

@@ -162,6 +162,8 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         scope.add("metadata", message, f".metadata[{key!r}]")
     # The single output of a higher-order operator may come in a tuple, and is then another node's.
     is_higher_order = problem is None and called is TargetKind.HIGHER_ORDER
+    if is_higher_order:
+        _check_positional(scope, node, index)
     in_tuple = is_higher_order and not (node.is_hop_single_tensor_return or _is_own_result(node))
     single = len(node.outputs) == 1 and not in_tuple
     for position, output in enumerate(node.outputs):
@@ -173,6 +175,14 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             continue
         for name, kind in DEFINES[output.type](output.value):
             scope.define(name, kind, own=single and name == node.name)
+
+
+def _check_positional(scope: Scope, node: types.Node, index: int) -> None:
+    """With a name, an argument by position would be one thing to the other checks, another to the operator."""
+    scope.at = ("nodes", index)
+    if named := next((item.name for item in node.inputs if item.name and item.kind is _POSITIONAL), None):
+        message = f"expected no name of an argument by position, found {named[:80]!r}"
+        scope.add("argument-name", message, ".inputs")
 
 
 def _is_own_result(node: types.Node) -> bool:
@@ -249,10 +259,6 @@ def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:
 def _call_higher_order(scope: Scope, node: types.Node, target: Target) -> None:
     if target.name == "flat_apply":
         check_flat_apply(scope, node)
-    # Such an argument would be one thing to the checks below, and another to the operator.
-    if named := next((item.name for item in node.inputs if item.name and item.kind is _POSITIONAL), None):
-        message = f"expected no name of an argument by position, found {named[:80]!r}"
-        scope.add("argument-name", message, ".inputs")
     if target.name == "invoke_subgraph":
         _check_identifier(scope, node)
     for message in check_operands(node, target.name):

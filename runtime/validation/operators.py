@@ -311,6 +311,12 @@ def _named(items: Sequence[_Item], schema: _Schema) -> list[_Item]:
     return [item if item.name else replace(item, name=next(names, "")) for item in items]
 
 
+#: Lists with an item for each dimension; `aten.roll` calls itself once for each, until the stack ends.
+_DIMENSIONS = frozenset({"dim", "dims", "shifts"})
+_MOST_DIMENSIONS = 64
+"""PyTorch computes with no more."""
+
+
 def _check_arguments(
     schema: _Schema, node: types.Node, path: str, graph: types.Graph, findings: Findings, begin: int = 0
 ) -> None:
@@ -333,6 +339,12 @@ def _check_arguments(
         if not fits:
             message = (
                 f"expected {kind} for {named.name!r} of {node.target}, found {member}, in node {node.name!r}"
+            )
+            findings.add("operator-arguments", f"{where}.arg", message)
+        elif named.name in _DIMENSIONS and member == "as_ints" and len(named.arg.as_ints) > _MOST_DIMENSIONS:
+            message = (
+                f"expected at most {_MOST_DIMENSIONS} {named.name} of {node.target}, "
+                f"found {len(named.arg.as_ints)}, in node {node.name!r}"
             )
             findings.add("operator-arguments", f"{where}.arg", message)
         elif member == "as_tensor" and kind in _ONE_NUMBER:

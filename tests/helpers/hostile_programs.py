@@ -189,6 +189,17 @@ _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
         _calls("higher_order.triton_kernel_wrapper_functional", ("", A.of_string("kernel"))),
         "kernels are code",
     ),
+    "dimensions without end": (
+        _calls(
+            "aten.roll.default",
+            *(("self", _X), ("shifts", A.of_ints([1] * 50_000)), ("dims", A.of_ints([0] * 50_000))),
+        ),
+        "it would call itself once for each",
+    ),
+    "arguments by position with names": (
+        _calls("higher_order.call_torchbind", ("a", A.of_string("_system")), ("b", _X)),
+        "names hide no argument",
+    ),
     "an object's method": (
         _calls("higher_order.call_torchbind", ("", A.of_string("system"))),
         "methods by name",

@@ -178,7 +178,7 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
 
 
 def _check_positional(scope: Scope, node: types.Node, index: int) -> None:
-    """With a name, an argument by position would be one thing to other checks, and another to the operator."""
+    """With a name, an argument by position is one thing to other checks, and another to the operator."""
     scope.at = ("nodes", index)
     if named := next((item.name for item in node.inputs if item.name and item.kind is _POSITIONAL), None):
         message = f"expected no name of an argument by position, found {named[:80]!r}"

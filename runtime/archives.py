@@ -269,11 +269,14 @@ class _RecordNames:
         for fqn, payload in payloads.items():
             where = f"{path}.{fqn}"
             _check_writable(fqn, payload, payloads, weights, where)
-            config[fqn] = self._meta(payload, folder, prefix)
+            config[fqn] = self._meta(payload, folder, prefix, where)
         return PayloadConfig(config=config)
 
-    def _meta(self, payload: Payload, folder: str, prefix: str) -> PayloadMeta:
-        inner = {name: self._meta(part, folder, prefix) for name, part in payload.inner.items()}
+    def _meta(self, payload: Payload, folder: str, prefix: str, path: str) -> PayloadMeta:
+        inner = {
+            name: self._meta(part, folder, prefix, f"{path}.{name}") for name, part in payload.inner.items()
+        }
+        _check_record(folder + payload.meta.path_name, "a payload's record", f"{path}.meta.path_name")
         path_name = self._name(payload, folder, prefix)
         return dataclasses.replace(payload.meta, path_name=path_name, inner=inner or None)
 
@@ -387,9 +390,7 @@ def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[
                 f"expected extra files as text or bytes by name, found {name!r}: {type(content).__name__}"
             )
         where = f"extra_files[{name[:80]!r}]"
-        if not is_plain_path(records.EXTRA + name):
-            raise SerializeError("expected a relative path as name of an extra file", path=where)
-        check_length(records.EXTRA + name, where)
+        _check_record(records.EXTRA + name, "an extra file", where)
         # PyTorch's reader compares ASCII letters without their case.
         other = alike.setdefault(name.encode().lower(), name)
         if other != name:
@@ -432,33 +433,31 @@ def check_formats(formats: Sequence[str]) -> tuple[Form, ...]:
 
 
 def check_program_names(names: Iterable[str]) -> None:
-    """Refuse names of programs that would not stay one file name, or that readers do not tell apart.
+    """Refuse names of programs that reading would refuse, or that readers do not tell apart.
 
     Raises:
         TypeError: One is no string.
-        SerializeError: One is empty or too long, or has a slash, or characters that do not print; or two
+        SerializeError: One would leave its folder, is too long, or has characters that do not print; or two
             differ in case only.
     """
     alike: dict[str, str] = {}
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"expected the name of a program as a string, found {type(name).__name__}")
-        if "/" in name or not is_plain_path(records.program_json(name)) or not name:
-            raise SerializeError(
-                f"expected a plain file name as name of a program, found {name[:80]!r}", path="save"
-            )
-        check_length(records.constants_json(name), name[:80])
+        _check_record(records.constants_json(name), "a program", f"programs[{name[:80]!r}]")
         other = alike.setdefault(name.casefold(), name)
         if other != name:
             raise SerializeError(
                 f"expected names of programs that differ in more than case, found {other!r} and {name!r}",
-                path="save",
+                path="programs",
                 hint="Rename one: PyTorch's reader does not tell them apart",
             )
 
 
-def check_length(record: str, path: str) -> None:
-    """Refuse the name of a record that reading would refuse for its length."""
+def _check_record(record: str, what: str, path: str) -> None:
+    """Refuse what is called so that reading would refuse the name of its record."""
+    if not is_plain_path(record):
+        raise SerializeError(f"expected a relative path as name of {what}", path=path, hint="Rename it")
     length, limit = len(f"{records.ROOT}/{record}"), DEFAULT_LIMITS.record_name_length
     if length > limit:
         raise SerializeError(

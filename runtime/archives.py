@@ -19,7 +19,7 @@ from .arguments import check_limits
 from .errors import DeserializeError, Pt2WireError, SerializeError
 from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
 from .limits import DEFAULT_LIMITS, Limits
-from .trees import joined
+from .trees import joined, lowered
 from .validation import validate_payloads
 from .warning import warn_user
 
@@ -189,7 +189,7 @@ def write(
         compress: As for `save`.
         durable: As for `save`.
         drop_unknown: Write programs of a newer version although fields that this version does not know have
-            been dropped.
+            been dropped. They are written as programs of this version.
 
     Raises:
         SerializeError: There is no program, a tree cannot be encoded or does not fit its weights, or a name
@@ -226,7 +226,7 @@ def write(
         constants = archive.constants.get(name, {})
         _check_fit(name, tree, weights, constants)
         programs[name] = NewProgram(
-            tree,
+            lowered(tree) if names[name] in archive.dropped else tree,
             payloads.assign(weights, records.WEIGHTS, records.WEIGHT_PREFIX, {}, f"{name}.weights"),
             payloads.assign(
                 constants, records.CONSTANTS, records.TENSOR_PREFIX, weights, f"{name}.constants"

@@ -11,7 +11,7 @@ from .archive.target import open_target
 from .archives import Archive, read, write
 from .errors import DeserializeError, SerializeError
 from .generated import types
-from .trees import from_json, from_thrift, joined, to_json, to_thrift
+from .trees import from_json, from_thrift, joined, lowered, to_json, to_thrift
 from .validation.signatures import WEIGHTS
 
 
@@ -89,7 +89,7 @@ def convert(
         to_format: The format of the target where its suffix does not tell.
         name: Which program of an archive with several.
         drop_unknown: Convert a program of a newer version although fields that this version does not know
-            are lost.
+            are lost. It becomes a program of this version.
 
     Returns:
         What the target does not hold of the source, one sentence each.
@@ -130,6 +130,8 @@ def convert(
             path=source,
             hint="Pass drop_unknown=True to convert without them, or upgrade pt2wire",
         )
+    if archive.dropped:
+        tree = lowered(tree)
     content = to_json(tree) if to_format is FileFormat.JSON else to_thrift(tree)
     with open_target(target) as file:
         file.write(content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Protocol, TypeVar, overload
 
@@ -346,6 +347,20 @@ def dropped_message(path: str, dropped: list[str], tree: ExportedProgram) -> str
     else:
         newer = f"has format {_text(version)}, this is {_text(SCHEMA_VERSION)}"
     return f"{path} {newer}: {len(dropped)} unknown fields were dropped, the first is {dropped[0]}"
+
+
+def lowered(tree: ExportedProgram) -> ExportedProgram:
+    """A program that was read without fields of a newer version, as one of ours: it claims to be no more.
+
+    Args:
+        tree: The program; it is left as it is. What it says of an older version stays.
+    """
+    version, writer = tree.schema_version, tree.writer
+    if _is_newer(version):
+        version = SchemaVersion(*SCHEMA_VERSION)
+    if writer is not None and writer.revision > REVISION:
+        writer = dataclasses.replace(writer, revision=REVISION)
+    return dataclasses.replace(tree, schema_version=version, writer=writer)
 
 
 def joined(path: str, inner: str) -> str:

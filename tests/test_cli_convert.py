@@ -141,6 +141,8 @@ def test_newer_program_is_converted_only_on_demand(
     with pytest.raises(pt2wire.SerializeError, match=r"Pass drop_unknown=True to convert"):
         pt2wire.converting.convert(str(source), str(tmp_path / "newer.compact"))
     assert convert(source, tmp_path / "newer.compact", "--drop-unknown") == 0
+    tree = pt2wire.from_thrift((tmp_path / "newer.compact").read_bytes())
+    assert (tree.schema_version.major, tree.schema_version.minor) == types.SCHEMA_VERSION
 
 
 @pytest.mark.parametrize("suffix", [".json", ".compact", ".pt2"])

@@ -202,7 +202,31 @@ def test_a_newer_file_is_written_back_only_if_the_loss_is_accepted() -> None:
     )
     assert file.getvalue() == b""
     pt2wire.write(archive, file, drop_unknown=True)
-    assert pt2wire.read(file).programs == archive.programs
+    tree = archive.programs["model"]
+    assert (tree.schema_version.major, tree.schema_version.minor) == (MAJOR, MINOR + 1), "left as it was read"
+    tree.schema_version.minor = MINOR
+    assert pt2wire.read(file).programs == archive.programs, "what is written claims to be no more than it is"
+
+
+def test_a_program_of_a_newer_revision_is_written_as_one_of_ours() -> None:
+    def change(plain: Any) -> None:
+        add_unknown(plain)
+        plain["writer"] = {"name": "pt2wire", "version": "9.9", "revision": REVISION + 1}
+
+    newer = with_records(linear_torch_archive(), {"models/model.json": json_of(MAJOR, MINOR - 1, change)})
+    file = io.BytesIO()
+    pt2wire.write(pt2wire.read(io.BytesIO(newer)), file, drop_unknown=True)
+    tree = pt2wire.read(file).programs["model"]
+    assert tree.writer is not None
+    assert (tree.writer.version, tree.writer.revision) == ("9.9", REVISION)
+    assert tree.schema_version.minor == MINOR - 1, "an older version claims too little already"
+
+
+def test_a_newer_file_of_which_nothing_was_dropped_keeps_its_version() -> None:
+    newer = with_records(linear_torch_archive(), {"models/model.json": json_of(MAJOR, MINOR + 1)})
+    file = io.BytesIO()
+    pt2wire.write(pt2wire.read(io.BytesIO(newer)), file)
+    assert pt2wire.read(file).programs["model"].schema_version.minor == MINOR + 1
 
 
 def test_another_major_version_in_an_archive_names_the_record() -> None:

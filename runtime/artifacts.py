@@ -16,7 +16,7 @@ from .errors import DeserializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, check_protocol, pickled
 from .exporting.payloads import has_storage, shared_with_weights, storage_bytes, with_objects
-from .importing import import_program
+from .importing import check_weights, import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
 from .importing.pickles import open_pickle
@@ -167,13 +167,15 @@ def deserialize(
     state_dict = _tensors(artifact.state_dict, devices, permissions, "state_dict")
     constants = _tensors(artifact.constants, devices, permissions, "constants")
     _share(constants, state_dict)
-    return import_program(
+    ep = import_program(
         tree,
         state_dict=dict(state_dict),
         constants=dict(constants),
         example_inputs=example_inputs,
         permissions=permissions,
     )
+    check_weights(ep)
+    return ep
 
 
 def _tensors(data: bytes, devices: Devices | None, permissions: Permissions, path: str) -> dict[str, Any]:

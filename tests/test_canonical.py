@@ -297,7 +297,9 @@ def test_a_read_through_a_view_stays_on_its_side_of_a_change() -> None:
     assert forms[0] != forms[1]
 
 
-@pytest.mark.parametrize("same", ["aten.lift.default", "prims.device_put.default"])
+@pytest.mark.parametrize(
+    "same", ["aten.lift.default", "prims.device_put.default", "aten.sparse_coo_tensor.indices_size"]
+)
 def test_a_read_through_what_gives_its_argument_back_stays_on_its_side(same: str) -> None:
     read = ("aten.relu.default", ["same"], "read")
     change = ("aten.zero_.default", ["x"], "changed")

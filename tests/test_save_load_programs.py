@@ -486,6 +486,17 @@ def test_the_mark_of_an_artifact_is_lost_when_it_is_pickled_copied_or_rebuilt() 
         assert_computes_the_same(pt2wire.deserialize(artifact))
 
 
+def test_artifacts_with_weights_of_other_sizes_are_refused() -> None:
+    artifact = pt2wire.serialize(linear_program())
+    file = io.BytesIO()
+    torch.save({**linear_program().state_dict, "linear.weight": torch.nn.Parameter(torch.zeros(7))}, file)
+    artifact.state_dict = file.getvalue()
+    with pytest.raises(
+        pt2wire.DeserializeError, match=r"weight' of sizes .*, found sizes \[7\], torch.float32"
+    ):
+        pt2wire.deserialize(artifact)
+
+
 def test_damaged_artifacts_are_refused() -> None:
     ours = pt2wire.serialize(linear_program())
     with pytest.raises(DeserializeError, match="program:"):

@@ -96,6 +96,12 @@ VIEWS = frozenset(
             "cumprod_backward",
         ),
         *("device_put", "histogramdd", "lift", "sorted", "to_dense_backward", "to_mkldnn_backward"),
+        # Sparse and nested tensors lie in the memory of what they are made of.
+        *("_sparse_compressed_tensor_unsafe", "_sparse_coo_tensor_unsafe"),
+        *("_sparse_bsc_tensor_unsafe", "_sparse_bsr_tensor_unsafe", "_sparse_csc_tensor_unsafe"),
+        *("_sparse_coo_tensor_with_dims_and_tensors", "_sparse_csr_tensor_unsafe", "sparse_bsc_tensor"),
+        *("sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor"),
+        "sparse_csr_tensor",
         *("to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr"),
         *("type_as", "unflatten_dense_tensors", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
     )

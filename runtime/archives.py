@@ -35,6 +35,10 @@ class Archive:
     Everything may be changed, and `write` writes what is there then. Weights are views of the file's bytes:
     nothing is loaded before it is looked at. Pickles and deep copies take all bytes along.
 
+    Example inputs are pickles, which stay closed in the file. `write` copies those that a tree was read with,
+    under whatever name the tree has by then; another tree, such as a copy, gets those that were read under
+    its name. A tree that is put into another archive leaves them behind: `load` and `save` carry them there.
+
     Attributes:
         programs: Name -> tree.
         weights: Name of the program -> name of the weight -> `Payload`: its metadata, and the bytes of the

@@ -122,6 +122,9 @@ def check_text(text: str) -> str | None:
 def check_key(text: str) -> str | None:
     """Checks a dictionary key among the inputs: PyTorch pastes its `repr`, quotes and all, between quotes.
 
+    It does so for each size that it checks, so that an honest `it's` fails in PyTorch, too, unless all sizes
+    behind it are dynamic and without bounds. The key does not tell, so it is refused there as well.
+
     Example:
         >>> check_key("a b\\n")
         >>> check_key("it's")

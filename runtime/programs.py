@@ -158,7 +158,9 @@ def load(
 
     Returns:
         The program, with weights shared as they were when it was saved. Its example inputs are stand-ins on
-        the meta device if the file has none, or (a warning then says why) none that can be opened safely.
+        the meta device if the record of them is missing or cannot be opened safely, which a warning says. A
+        program that was saved without any has stand-ins if it has guards, which PyTorch checks only in
+        programs with example inputs, and else None.
 
     Raises:
         OSError: The file cannot be opened.

@@ -89,8 +89,9 @@ Neither keeps four more, which are not compared: of a node, an empty `custom` is
 `forward_arg_names` is None. Left out as well are ranges of symbols that no value has, unless they are
 integers that a call finds, since their assumptions are in no file.
 
-PyTorch saves one thing that pt2wire refuses, by name: integers beyond 64 bits as constant inputs, which
-Thrift cannot hold.
+PyTorch saves two things that pt2wire refuses, by name: integers beyond 64 bits as constant inputs, which
+Thrift cannot hold, and keys with quotes in dictionaries of inputs, which PyTorch pastes into source. Of
+programs with such keys, PyTorch can call only those that check no size behind the key.
 
 No programs are here that torch.export does not make: regions of `local_map` (it traces through them) and
 `DTensor`, checkpoints of a strict export without a policy, branches and loops over custom objects of a

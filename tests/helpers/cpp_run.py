@@ -216,8 +216,7 @@ def _describe(turn: int, outputs: Any, inputs: Any, buffers: dict[str, Tensor]) 
     for path, values in (("output", outputs), ("input", inputs)):
         description |= describe_value(f"{turn} {path}", [_plain(value) for value in values])
     for name, tensor in buffers.items():
-        # C++ has no parameters: such a buffer is one in Python alone.
-        description |= describe_value(f"{turn} buffer {name}", tensor.detach())
+        description |= describe_value(f"{turn} buffer {name}", _plain(tensor))
     return description
 
 

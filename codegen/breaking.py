@@ -55,7 +55,7 @@ def schema_before(against: str, schema_path: Path) -> Schema:
         SchemaError: What is there is not a schema.
         OSError: The file cannot be read.
     """
-    if Path(against).is_file():
+    if Path(against).exists() and not Path(against).is_dir():  # pipes of a shell are no plain files
         return parse_schema(Path(against).read_bytes(), against)
     return parse_schema(_from_git(against, schema_path), f"{against}:{schema_path}")
 

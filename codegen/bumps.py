@@ -45,7 +45,11 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
         message = f"`version` was {before.version} and is {after.version}, but no change of the format came"
         hint = f'Set it back to "{before.version}", or, where it rose alone, note `{NO_ADDITION}` in `log`'
         yield Report(_place(after, "version"), message, hint)
-    elif after.version.major > before.version.major and demand[0].major == before.version.major:
+    elif (
+        after.version.major > before.version.major
+        and demand[0].major == before.version.major
+        and after.treespec_version == before.treespec_version  # which moves with a major version alone
+    ):
         message = (
             f"the major version was {before.version.major} and is {after.version.major}, but no change breaks"
         )

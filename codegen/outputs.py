@@ -6,7 +6,7 @@ import difflib
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +65,7 @@ def write_files(files: dict[str, bytes], out: Path) -> list[str]:
         OSError: The folder cannot be written.
     """
     with _alone(out):
-        for path in files:
+        for path in (*files, *_unfinished(files)):
             _refuse_what_is_no_file(path, out)
         stale = [path for path, content in files.items() if not _holds(out / path, content)]
         foreign = [path for path in stale if not _replaceable(out / path, out)]
@@ -74,7 +74,8 @@ def write_files(files: dict[str, bytes], out: Path) -> list[str]:
         for path in stale:
             _replace(out / path, files[path])
         ours = {Path(path).parent for path in files}
-        gone = [path for path in _orphans(files, out) if Path(path).parent in ours and _generated(out / path)]
+        orphans = [path for path in _orphans(files, out) if Path(path).parent in ours]
+        gone = [path for path in orphans if path in _unfinished(files) or _generated(out / path)]
         for path in gone:
             (out / path).unlink()
     return stale + gone
@@ -121,11 +122,15 @@ def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
 
+def _unfinished(files: Iterable[str]) -> set[str]:
+    """Where a run that was killed may have left a file half written."""
+    return {path + _UNFINISHED for path in files}
+
+
 def _generated(path: Path) -> bool:
-    """Whether a run wrote it: as a whole, or up to where it was killed."""
-    if not path.is_file():
-        return False  # a pipe, say, which nobody may ever write to
-    return path.name.endswith(_UNFINISHED) or MARK.encode() in path.read_bytes()[:200]
+    """Whether a run wrote it."""
+    # No file is a pipe, say, which nobody may ever write to.
+    return path.is_file() and MARK.encode() in path.read_bytes()[:200]
 
 
 def _replaceable(path: Path, out: Path) -> bool:

@@ -98,6 +98,9 @@ Binary Indirect List Map Member S String Union detail std
 """
 )
 
+#: What the comparisons of the C++ header call their first argument, which hides a type from the second.
+_CPP_PARAMETERS = _words("a")
+
 #: Constants of the IDL.
 _THRIFT_CONSTANTS = _words(
     """
@@ -133,7 +136,7 @@ _CPP_WORDS = cpp.KEYWORDS | MACROS
 FOR_NAMESPACES = {"Thrift": THRIFT, "C++": _CPP_WORDS | {"std"}}
 FOR_TYPES = {
     "Thrift": THRIFT | _THRIFT_CONSTANTS | _THRIFT_METHODS | _THRIFT_CODE,
-    "C++": _CPP_WORDS | _CPP_NAMESPACES | _CPP_BODIES | cpp.UNION_NAMES,
+    "C++": _CPP_WORDS | _CPP_NAMESPACES | _CPP_BODIES | _CPP_PARAMETERS | cpp.UNION_NAMES,
     "Python": PYTHON_TYPES,
     "schema": SCHEMA,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from pt2wire.codegen.macros import MACROS
 
 from .helpers import cpp as cpp_helpers
 from .helpers import schema_names as names
+
+ROOT = Path(__file__).resolve().parents[1]
 
 #: Those of later versions of Python.
 _NEWER = {"is_integer"}
@@ -32,6 +35,12 @@ def test_values_are_not_called_as_what_all_enums_have() -> None:
 
 def test_types_are_not_called_as_what_the_headers_declare() -> None:
     assert names.cpp_for_types() - cpp.KEYWORDS == words._CPP_NAMESPACES
+
+
+def test_types_are_not_called_as_what_comparisons_call_their_arguments() -> None:
+    header = (ROOT / "generated/include/pt2wire/schema.h").read_text()
+    first = set(re.findall(r"bool operator[!=]=\(const \w+<S>& (\w+), const", header))
+    assert first == words._CPP_PARAMETERS
 
 
 @pytest.mark.parametrize("compiler", cpp_helpers.COMPILERS)

@@ -267,6 +267,20 @@ def test_a_run_that_is_killed_leaves_whole_files(tree: Path, monkeypatch: pytest
     assert not left.exists()
 
 
+def test_only_what_a_killed_run_may_have_left_is_removed(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tree / "generated/chapter.unfinished"
+    mine.write_text("A novel.\n")
+    assert run("generate", tree) == 0
+    assert mine.read_text() == "A novel.\n"
+    (tree / "generated/types.py").unlink()
+    (tree / "generated/types.py.unfinished").symlink_to(mine)
+    assert run("generate", tree) == 2
+    assert "types.py.unfinished is in the way, and is a symbolic link" in capsys.readouterr().err
+    assert mine.read_text() == "A novel.\n"
+
+
 def test_runs_at_once_wait_for_each_other(tree: Path) -> None:
     (tree / "generated/types.py").unlink()
     folder = os.open(tree / "generated", os.O_RDONLY)

@@ -49,6 +49,14 @@ _NOT_WRITTEN = {
 _READ_WRONGLY = {
     "sparse_coo_inputs_and_outputs": "PyTorch's reader makes strided values of sparse ones",
     "higher_order_operators": "PyTorch's reader renames calls that give nothing",
+    "vmap": "PyTorch's reader renames calls that give nothing",
+}
+
+# Where PyTorch's reader knows other things of symbols than tracing left, while ours reads what tracing left.
+_LEARNED = {
+    "guard_as_runtime_assert": "it learns from asserts while it reads their sizes",
+    "unbacked_sizes_from_tolist": "it narrows ranges by asserts",
+    "while_loop_with_weights": "it forgets symbols that no node makes",
 }
 
 # What cannot be read twice, as its weights cannot be copied; test_subclasses.py reads it from files.
@@ -95,7 +103,11 @@ def _check_as_pytorch_reads_it(name: str) -> None:
         assert _unexpected(expected, found) != []
         pytest.skip(_READ_WRONGLY[name])
     assert _unexpected(expected, found) == []
-    assert _environment(found) == _environment(expected)
+    ours, theirs = _environment(found), _environment(expected)
+    if name in _LEARNED:
+        assert ours != theirs, f"{name} needs no exception any more"
+    else:
+        assert ours == theirs
     assert _storages(found) == _storages(expected)
     assert [*_modules(found.graph_module)] == [*_modules(expected.graph_module)]
     assert found.verifiers == expected.verifiers

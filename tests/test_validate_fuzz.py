@@ -75,6 +75,7 @@ _REASONS = {
     "expected a dialect whose verifier is registered": "libraries register dialects",
     "expected a class that is registered with pytree": "libraries register classes",
     "is not in the state dict": "validation of a tree does not see its weights",
+    "Give the weights of the program": "likewise",
     "Non-persistent buffer count is in the state dict": "likewise",
     # pt2wire's: what it does not read yet.
     "cannot be read yet": "each says what",

@@ -303,9 +303,9 @@ PAIRS = [
     ),
     pair(
         "converted-name",
-        indented(STRUCT + MARK + STRUCT.replace("A:", "a:")),
-        indented(STRUCT + STRUCT.replace("A:", "B:")),
-        "`a` and `A` differ only in case",
+        indented(STRUCT.replace("A:", "Ab:") + MARK + STRUCT.replace("A:", "AB:")),
+        indented(STRUCT.replace("A:", "Ab:") + STRUCT.replace("A:", "B:")),
+        "`AB` and `Ab` differ only in case",
     ),
     pair(
         "by-value-cycle",

@@ -25,8 +25,7 @@ def validate_attributes(tree: types.ExportedProgram) -> list[Finding]:
     """
     findings = Findings()
     for path, fqn in weight_names(tree.graph_module.signature):
-        taken = next((part for part in fqn.split(".") if part in _TAKEN), None)
-        if taken is not None:
+        for taken in sorted(_TAKEN.intersection(fqn.split("."))):
             message = f"expected the name of a weight, found {fqn[:80]!r}: every module has {taken!r}"
             findings.add("attribute", path, message)
     return findings.found

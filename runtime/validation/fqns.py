@@ -25,30 +25,36 @@ def clashes(names: Mapping[str, str], subgraphs: Collection[str]) -> Iterator[tu
         >>> list(clashes({"b@1.w": "parameter", "b.w": "parameter"}, ()))
         [('b@1.w', "expected it behind 'b.w', which else takes its place in modules")]
     """
+    for name, outer in _within(names):
+        yield name, f"expected modules around it, found the weight {outer[:80]!r}"
     order = {name: number for number, name in enumerate(names)}
     for name, kind in names.items():
-        *prefix, _ = parts = name.split(".")
-        if parts[0] in subgraphs:
-            yield name, f"expected another name than {parts[0][:80]!r}, which is a subgraph"
-        for end in itertools.accumulate(prefix, "{}.{}".format):
-            if end in names:
-                yield name, f"expected modules around it, found the weight {end[:80]!r}"
+        outermost = name.partition(".")[0]
+        if outermost in subgraphs:
+            yield name, f"expected another name than {outermost[:80]!r}, which is a subgraph"
+        if "@" not in name:
+            continue
+        *prefix, field = name.split(".")
         if sum(_CALL.search(part) is not None for part in prefix) > _MOST_CALLS:
             yield name, f"expected at most {_MOST_CALLS} calls such as `name@1` in it, found more"
             continue
-        for other in _called(parts):
+        for other in _called(prefix, field):
             if other in names and (names[other] != kind or order[other] > order[name]):
-                yield (
-                    name,
-                    f"expected it behind {other[:80]!r}, which else takes its place in modules",
-                )
+                yield name, f"expected it behind {other[:80]!r}, which else takes its place in modules"
 
 
-def _called(parts: list[str]) -> Iterable[str]:
+def _within(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Names that lie in others, with those. In order, they follow them."""
+    outer = ""
+    for name in sorted(f"{name}." for name in names):
+        if outer and name.startswith(outer):
+            yield name[:-1], outer[:-1]
+        else:
+            outer = name
+
+
+def _called(prefix: list[str], field: str) -> Iterable[str]:
     """The names that stand for a name, too, if the modules around it are calls of others."""
-    *prefix, field = parts
     choices = [dict.fromkeys((part, _CALL.sub("", part))) for part in prefix]
-    if all(len(choice) == 1 for choice in choices):
-        return ()
     found = (".".join((*choice, field)) for choice in itertools.product(*choices))
     return itertools.islice(found, 1, None)  # the first one is the name itself

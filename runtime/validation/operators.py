@@ -12,6 +12,7 @@ from ..errors import DeserializeError
 from ..extensions import find_extension, schema_of
 from ..findings import Finding
 from ..generated import types
+from ..limits import DEFAULT_LIMITS
 from ..operators import NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
 from .rules import Findings
 
@@ -313,8 +314,12 @@ def _named(items: Sequence[_Item], schema: _Schema) -> list[_Item]:
 
 #: Lists with an item for each dimension; `aten.roll` calls itself once for each, until the stack ends.
 _DIMENSIONS = frozenset({"dim", "dims", "shifts"})
-_MOST_DIMENSIONS = 64
-"""PyTorch computes with no more."""
+_MOST_DIMENSIONS = DEFAULT_LIMITS.tensor_dimensions
+
+
+def _length(value: types.Argument | types.Value) -> int:
+    """How many items a list has, of whatever kinds; one number is as good as one item."""
+    return len(value.value) if isinstance(value.value, list) else 1
 
 
 def _check_arguments(
@@ -330,24 +335,25 @@ def _check_arguments(
             findings.add("operator-arguments", f"{where}.name", message)
             continue
         fitting, kind = schema.parameters[named.name], schema.types[named.name]
-        member = named.arg.type
-        if member == "as_none" and named.name in exact:
-            member = exact[named.name].type
-            fits = _fits_exactly(kind, exact[named.name])
+        value: types.Argument | types.Value = named.arg
+        if value.type == "as_none" and named.name in exact:
+            value = exact[named.name]
+            fits = _fits_exactly(kind, value)
         else:
-            fits = fitting is None or member in fitting
+            fits = fitting is None or value.type in fitting
         if not fits:
             message = (
-                f"expected {kind} for {named.name!r} of {node.target}, found {member}, in node {node.name!r}"
+                f"expected {kind} for {named.name!r} of {node.target}, found {value.type}, "
+                f"in node {node.name!r}"
             )
             findings.add("operator-arguments", f"{where}.arg", message)
-        elif named.name in _DIMENSIONS and member == "as_ints" and len(named.arg.as_ints) > _MOST_DIMENSIONS:
+        elif named.name in _DIMENSIONS and _length(value) > _MOST_DIMENSIONS:
             message = (
                 f"expected at most {_MOST_DIMENSIONS} {named.name} of {node.target}, "
-                f"found {len(named.arg.as_ints)}, in node {node.name!r}"
+                f"found {_length(value)}, in node {node.name!r}"
             )
             findings.add("operator-arguments", f"{where}.arg", message)
-        elif member == "as_tensor" and kind in _ONE_NUMBER:
+        elif named.arg.type == "as_tensor" and kind in _ONE_NUMBER:
             sizes = graph.tensor_values[named.arg.as_tensor.name].sizes
             if any(size.type == "as_int" and size.as_int != 1 for size in sizes):
                 message = (

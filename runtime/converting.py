@@ -12,7 +12,7 @@ from .archives import Archive, read, write
 from .errors import DeserializeError, SerializeError
 from .generated import types
 from .trees import from_json, from_thrift, joined, lowered, to_json, to_thrift
-from .validation.signatures import WEIGHTS
+from .validation.signatures import weight_names
 
 
 class FileFormat(enum.StrEnum):
@@ -164,8 +164,7 @@ def only(archive: Archive, name: str | None, source: str) -> Archive:
 
 def _check_payloads(archive: Archive, name: str, tree: types.ExportedProgram, source: str) -> None:
     stored = archive.weights.get(name, {}).keys() | archive.constants.get(name, {}).keys()
-    specs = [spec for spec in tree.graph_module.signature.input_specs if spec.type in WEIGHTS]
-    needed = [getattr(spec.value, WEIGHTS[spec.type]) for spec in specs]
+    needed = [fqn for _, _, fqn in weight_names(tree.graph_module.signature)]
     missing = [fqn for fqn in needed if fqn not in stored]
     if missing:
         raise SerializeError(

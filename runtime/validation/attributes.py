@@ -24,7 +24,7 @@ def validate_attributes(tree: types.ExportedProgram) -> list[Finding]:
         What is wrong.
     """
     findings = Findings()
-    for path, fqn in weight_names(tree.graph_module.signature):
+    for path, _, fqn in weight_names(tree.graph_module.signature):
         for taken in sorted(_TAKEN.intersection(fqn.split("."))):
             message = f"expected the name of a weight, found {fqn[:80]!r}: every module has {taken!r}"
             findings.add("attribute", path, message)

@@ -16,7 +16,7 @@ from ..generated import types
 from ..layouts import PARTS
 from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from .rules import Findings
-from .signatures import WEIGHTS
+from .signatures import WEIGHTS, weight_names
 
 #: The hint for whoever meets weights that the graph does not expect, most likely in a program of their own.
 _CHANGED_LATER = "If the weights were changed after torch.export, change the module and export it again"
@@ -83,11 +83,7 @@ def unused_objects(tree: types.ExportedProgram, constants: types.PayloadConfig) 
     """
     module = tree.graph_module
     used = {name for name, _ in _loose_objects(module.graph, "")} | _traced_again(module.graph)
-    used |= {
-        getattr(spec.value, WEIGHTS[spec.type])
-        for spec in module.signature.input_specs
-        if spec.type in WEIGHTS
-    }
+    used |= {fqn for _, _, fqn in weight_names(module.signature)}
     return [
         fqn
         for fqn, payload in constants.config.items()

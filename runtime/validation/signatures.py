@@ -57,12 +57,12 @@ def constant_names(signature: types.GraphSignature) -> Iterator[str]:
             yield spec.constant_input.name
 
 
-def weight_names(signature: types.GraphSignature) -> Iterator[tuple[str, str]]:
-    """The qualified names of the weights among the inputs, each behind its path."""
+def weight_names(signature: types.GraphSignature) -> Iterator[tuple[str, str, str]]:
+    """The weights among the inputs: path of the name, kind of input, qualified name."""
     for index, spec in enumerate(signature.input_specs):
         if (field := WEIGHTS.get(spec.type)) is not None:
             path = f"{_SIGNATURE}.input_specs[{index}].{spec.type}.{field}"
-            yield path, getattr(spec.value, field)
+            yield path, spec.type, getattr(spec.value, field)
 
 
 def check_signature(
@@ -104,16 +104,16 @@ def _check_inputs(
 
 
 def _check_weights(signature: types.GraphSignature, scope: Scope, findings: Findings) -> None:
-    kinds = [spec.type for spec in signature.input_specs if spec.type in WEIGHTS]
-    known: dict[str, tuple[str, str]] = {}  # path and kind
-    for kind, (path, fqn) in zip(kinds, weight_names(signature), strict=True):
+    paths: dict[str, str] = {}
+    kinds: dict[str, str] = {}
+    for path, kind, fqn in weight_names(signature):
         if (problem := check_fqn(fqn)) is not None:
             findings.add("fqn", path, f"expected a qualified name, found {fqn[:80]!r}: {problem}")
-        if fqn in known:
+        if fqn in kinds:
             findings.add("duplicate-fqn", path, f"expected {fqn[:80]!r} once, found it again")
-        known[fqn] = path, kind
-    for fqn, problem in clashes({fqn: kind for fqn, (_, kind) in known.items()}, scope.subgraphs):
-        findings.add("fqn-clash", known[fqn][0], f"{problem}, in {fqn[:80]!r}")
+        paths[fqn], kinds[fqn] = path, kind
+    for fqn, problem in clashes(kinds, scope.subgraphs):
+        findings.add("fqn-clash", paths[fqn], f"{problem}, in {fqn[:80]!r}")
 
 
 def _check_constant(spec: types.InputToConstantInputSpec, path: str, findings: Findings) -> None:

@@ -366,10 +366,10 @@ _TOO_MUCH = {
 
 @pytest.mark.parametrize("kind", _TOO_MUCH)
 def test_what_would_compute_for_ages_is_refused_at_once(kind: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(DeserializeError, match=r"at most|an integer as argument"):
         parse_expression(_TOO_MUCH[kind])
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_the_largest_expressions_that_are_accepted_build_fast() -> None:
@@ -384,9 +384,9 @@ def test_the_largest_expressions_that_are_accepted_build_fast() -> None:
         "TruncToInt(Float('1e308', precision=53))",
     ]
     for text in texts:
-        begin = time.perf_counter()
+        begin = time.process_time()
         _read(text)
-        assert time.perf_counter() - begin < 5, text[:60]
+        assert time.process_time() - begin < 5, text[:60]
 
 
 @pytest.mark.parametrize(

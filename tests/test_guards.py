@@ -170,10 +170,10 @@ def test_what_is_no_expression_is_refused(text: str) -> None:
     ids=lambda text: text[:8],
 )
 def test_deep_nesting_ends_in_a_refusal_or_a_result(text: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with contextlib.suppress(DeserializeError):
         check_guard(text)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @settings(max_examples=200, deadline=None)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from .archive.payloads import Payload
 from .archives import Archive
 from .errors import DeserializeError
-from .expressions import Apply, Expression, Float, Integer, Rational, parse_expression
+from .expression_parser import parse_expression
+from .expressions import Apply, Expression, Float, Integer, Rational
 from .generated import types
 from .layouts import ITEM_SIZES, element_type
 from .operators import TargetKind, parse_target

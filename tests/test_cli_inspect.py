@@ -12,7 +12,7 @@ import pt2wire
 import pytest
 import torch
 from pt2wire.cli import plain, run
-from pt2wire.expressions import parse_expression
+from pt2wire.expression_parser import parse_expression
 from pt2wire.generated import types
 from pt2wire.inspecting import show_expression, summarize, summarize_archive
 from rich.console import Console

@@ -18,8 +18,9 @@ import torch
 import torch.utils._sympy.functions as torch_functions
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from pt2wire import expressions
+from pt2wire import expression_parser
 from pt2wire.errors import DeserializeError
+from pt2wire.expression_parser import parse_expression
 from pt2wire.expressions import (
     FUNCTIONS,
     Apply,
@@ -28,7 +29,6 @@ from pt2wire.expressions import (
     Integer,
     Rational,
     Symbol,
-    parse_expression,
     sort_of,
     symbols_in,
 )
@@ -230,13 +230,13 @@ def test_each_distinct_expression_of_a_file_is_parsed_once(monkeypatch: pytest.M
     (tree,) = pt2wire.read(file).programs.values()
     texts = list(_texts(json.loads(pt2wire.to_json(tree))))
     parsed: list[str] = []
-    parser = expressions._Parser
+    parser = expression_parser._Parser
 
     def counting(text: str, limits: Limits) -> Any:
         parsed.append(text)
         return parser(text, limits)
 
-    monkeypatch.setattr(expressions, "_Parser", counting)
+    monkeypatch.setattr(expression_parser, "_Parser", counting)
     parse_expression.cache_clear()
     pt2wire.load(file)
     assert sorted(parsed) == sorted(set(texts))
@@ -404,7 +404,7 @@ def test_what_sympy_refuses_has_sympys_error_as_cause(text: str, reason: str) ->
 
 
 def test_a_text_is_parsed_once() -> None:
-    expressions.parse_expression.cache_clear()
+    parse_expression.cache_clear()
     for _ in range(5):
         parse_expression("Add(Symbol('s0'), Integer(41))")
     assert parse_expression.cache_info().misses == 1

@@ -15,6 +15,7 @@ from torch.utils._traceback import CapturedTraceback
 
 from .. import expressions
 from ..errors import DeserializeError
+from ..expression_parser import parse_expression
 from ..expressions import Apply, Constant, Expression, Float, Integer, Rational, Sort, Symbol
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
@@ -112,7 +113,7 @@ class Symbols:
         known = self._expressions.get((text, sort))
         if known is not None:
             return known
-        parsed = expressions.parse_expression(text, self._limits)
+        parsed = parse_expression(text, self._limits)
         if (found := expressions.sort_of(parsed)) != sort:
             raise DeserializeError(f"expected an expression for a {sort}, found one for a {found}")
         expression = self._expressions[text, sort] = import_expression(parsed)

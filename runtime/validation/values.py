@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from ..errors import DeserializeError
 from ..exact_treespecs import is_class_path, plain_context
-from ..expressions import Expression, Integer, count_terms, parse_expression, sort_of, symbols_in
+from ..expression_parser import parse_expression
+from ..expressions import Expression, Integer, count_terms, sort_of, symbols_in
 from ..generated import types
 from ..layouts import COMPRESSED, PARTS, element_type
 from ..limits import Limits, raising

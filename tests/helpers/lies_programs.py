@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from pt2wire.errors import DeserializeError
-from pt2wire.expressions import parse_expression
+from pt2wire.expression_parser import parse_expression
 from pt2wire.generated import types
 from pt2wire.guards import check_guard
 

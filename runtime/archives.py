@@ -20,7 +20,7 @@ from .errors import DeserializeError, Pt2WireError, SerializeError
 from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
 from .limits import DEFAULT_LIMITS, Limits
 from .trees import joined, lowered
-from .validation import validate_payloads
+from .validation.writing import writing_findings
 from .warning import warn_user
 
 FormName = Literal["json", "thrift"]
@@ -183,8 +183,13 @@ def write(
     compress: bool = True,
     durable: bool = True,
     drop_unknown: bool = False,
+    allow_unsound: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> None:
     """Write an archive. Payloads that did not change are copied from the file they were read from.
+
+    Programs that `load` would refuse, whatever it is permitted, are refused here, by their structure: whether
+    operators are called as they want to be is left to `validate`, since that needs torch.
 
     Args:
         archive: What `read` returned, perhaps changed.
@@ -194,10 +199,12 @@ def write(
         durable: As for `save`.
         drop_unknown: Write programs of a newer version although fields that this version does not know have
             been dropped. They are written as programs of this version.
+        allow_unsound: Write programs that `load` refuses, for other readers or to test some.
+        limits: What a program may cost whoever loads it; raise them if `load` is to be given higher ones too.
 
     Raises:
-        SerializeError: There is no program, a tree cannot be encoded or does not fit its weights, or a name
-            is one that reading would refuse.
+        SerializeError: There is no program, a tree is not sound, cannot be encoded or does not fit its
+            weights, or a name is one that reading would refuse.
         TypeError: Something in the archive has the wrong type.
         OSError: Writing failed; the old file is whole.
 
@@ -214,6 +221,7 @@ def write(
     forms = check_formats(formats)
     if not isinstance(archive, Archive):
         raise TypeError(f"expected an Archive, found {type(archive).__name__}")
+    check_limits(limits)
     _check_types(archive)
     names = _names_in_file(archive)
     for name in archive.programs:
@@ -228,9 +236,12 @@ def write(
     for name, tree in archive.programs.items():
         weights = archive.weights.get(name, {})
         constants = archive.constants.get(name, {})
-        _check_fit(name, tree, weights, constants)
+        if names[name] in archive.dropped:
+            tree = lowered(tree)
+        if not allow_unsound:
+            _check_sound(name, tree, weights, constants, limits)
         programs[name] = NewProgram(
-            lowered(tree) if names[name] in archive.dropped else tree,
+            tree,
             payloads.assign(weights, records.WEIGHTS, records.WEIGHT_PREFIX, {}, f"{name}.weights"),
             payloads.assign(
                 constants, records.CONSTANTS, records.TENSOR_PREFIX, weights, f"{name}.constants"
@@ -323,22 +334,21 @@ def _check_type(value: object, expected: type, where: str) -> None:
         raise TypeError(f"{where}: expected {expected.__name__} of {expected.__module__}, found {found}")
 
 
-#: What must hold for a program to be written, by the rules of validation. Not all of them: a payload that is
-#: pickled cannot be read as a tensor, but it can be passed on.
-_FIT = frozenset({"payload-missing", "payload-place", "payload-kind", "payload-differs", "payload-absent"})
-
-
-def _check_fit(
-    name: str, tree: ExportedProgram, weights: Mapping[str, Payload], constants: Mapping[str, Payload]
+def _check_sound(
+    name: str,
+    tree: ExportedProgram,
+    weights: Mapping[str, Payload],
+    constants: Mapping[str, Payload],
+    limits: Limits,
 ) -> None:
-    """Refuse a program whose weights are not those that it was changed to, or are not there."""
-    for finding in validate_payloads(tree, config_of(weights), config_of(constants)):
-        if finding.rule in _FIT:
-            raise SerializeError(
-                finding.message,
-                path=joined(name, finding.path),
-                hint="Change the program's weights and constants in the archive, too",
-            )
+    """Refuse a program that was made into one which `load` refuses, or whose weights were not changed too."""
+    for finding in writing_findings(tree, config_of(weights), config_of(constants), limits):
+        escape = "Mend it in the archive, or pass allow_unsound=True if `load` need not take the program"
+        raise SerializeError(
+            finding.message,
+            path=joined(name, finding.path),
+            hint=f"{finding.hint}. {escape}" if finding.hint else escape,
+        )
 
 
 def _check_writable(

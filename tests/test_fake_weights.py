@@ -69,6 +69,12 @@ def test_stand_ins_are_what_the_weights_were_but_for_data(program: ExportedProgr
     assert len(storages) == 1
 
 
+def test_an_archive_without_the_data_is_written_back(program: ExportedProgram) -> None:
+    again = io.BytesIO()
+    pt2wire.write(pt2wire.read(io.BytesIO(save(program))), again)
+    assert again.getvalue() == save(program)
+
+
 def test_the_graph_is_that_of_the_program(program: ExportedProgram) -> None:
     found = differences(
         describe_program(program), describe_program(load(save(program), missing_weights="meta"))

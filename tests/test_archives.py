@@ -1,0 +1,224 @@
+"""Archives as data: read, changed, written back, copied and pickled."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from pt2wire import DeserializeError, SerializeError, UnsafeArtifactError
+from pt2wire.generated import types
+
+from .helpers.archives import (
+    INPUT,
+    assert_computes_the_same,
+    linear_archive,
+    linear_program,
+    linear_torch_archive,
+    record,
+    saved,
+    with_records,
+)
+from .helpers.exporting import exported
+
+
+@pytest.mark.parametrize("make", [linear_archive, linear_torch_archive])
+def test_an_archive_that_was_not_changed_is_written_back_as_it_was(make: Any) -> None:
+    archive = pt2wire.read(io.BytesIO(make()))
+    file = io.BytesIO()
+    pt2wire.write(archive, file)
+    again = pt2wire.read(file)
+    assert again.programs == archive.programs
+    for name in again.records:
+        if name in archive.records and not name.endswith(".json"):
+            assert again.record(name) == archive.record(name), name
+    assert set(archive.records) - set(again.records) <= {".data/serialization_id"}
+    assert_computes_the_same(pt2wire.load(file))
+    assert_computes_the_same(torch.export.load(file))
+
+
+def test_our_own_archive_is_rewritten_byte_for_byte() -> None:
+    file = io.BytesIO()
+    pt2wire.write(pt2wire.read(io.BytesIO(linear_archive())), file)
+    assert file.getvalue() == linear_archive()
+
+
+def test_everything_in_an_archive_can_be_changed(tmp_path: Path) -> None:
+    path = tmp_path / "m.pt2"
+    pt2wire.save({"model": linear_program(), "old": linear_program()}, path, extra_files={"a": "1", "b": "2"})
+    archive = pt2wire.read(path)
+    del archive.programs["old"]
+    archive.programs["copy"] = copy.deepcopy(archive.programs["model"])
+    archive.weights["copy"] = dict(archive.weights["model"])
+    archive.constants["copy"] = archive.constants["model"]
+    offset = archive.weights["copy"]["offset"]
+    archive.weights["copy"]["offset"] = pt2wire.Payload(offset.meta, memoryview(bytes(12)))
+    archive.extra_files = {"b": b"3"}
+    pt2wire.write(archive, path)
+
+    loaded = pt2wire.load_all(path)
+    assert list(loaded) == ["model", "copy"]
+    assert_computes_the_same(loaded["model"])
+    difference = loaded["model"].module()(INPUT) - loaded["copy"].module()(INPUT)
+    torch.testing.assert_close(difference.detach(), linear_program().state_dict["offset"].expand(2, 3))
+    one, two = (loaded[name].state_dict["linear.weight"].untyped_storage() for name in loaded)
+    assert one._cdata == two._cdata
+    records = pt2wire.read(path).records
+    assert "data/sample_inputs/old.pt" not in records
+    assert [name for name in records if name.startswith("extra/")] == ["extra/b"]
+    assert pt2wire.read(path).extra_files == {"b": b"3"}
+
+
+def test_programs_take_their_example_inputs_along_when_they_get_another_name() -> None:
+    programs = {
+        name: torch.export.export(torch.nn.Linear(2, 1), (torch.full((3, 2), number),))
+        for name, number in (("a", 1.0), ("b", 2.0))
+    }
+    archive = pt2wire.read(io.BytesIO(saved(programs)))
+    for table in (archive.programs, archive.weights, archive.constants):
+        table["a"], table["b"], table["c"] = table["b"], table["a"], table["a"]
+    data = io.BytesIO()
+    pt2wire.write(archive, data)
+    numbers = {name: ep.example_inputs[0][0][0, 0].item() for name, ep in pt2wire.load_all(data).items()}
+    assert numbers == {"a": 2.0, "b": 1.0, "c": 1.0}
+
+
+def test_records_that_nobody_knows_are_kept() -> None:
+    data = with_records(
+        linear_archive(), {"data/aotinductor/model/x.so": b"\x7fELF", "data/weights/other": b"w"}
+    )
+    file = io.BytesIO()
+    pt2wire.write(pt2wire.read(io.BytesIO(data)), file)
+    assert record(file.getvalue(), "data/aotinductor/model/x.so") == b"\x7fELF"
+    assert record(file.getvalue(), "data/weights/other") == b"w"
+
+
+def test_a_record_that_is_not_there_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        pt2wire.read(io.BytesIO(linear_archive())).record("nothing")
+    assert pt2wire.read(io.BytesIO(linear_archive())).optional_record("nothing") is None
+
+
+def test_an_archive_can_be_made_from_nothing() -> None:
+    source = pt2wire.read(io.BytesIO(linear_archive()))
+    archive = pt2wire.Archive(source.programs, source.weights, source.constants)
+    file = io.BytesIO()
+    pt2wire.write(archive, file)
+    assert_computes_the_same(pt2wire.load(file))
+
+
+def test_verifying_can_be_left_out_for_weights_but_not_for_programs() -> None:
+    bias = linear_program().state_dict["linear.bias"].detach().numpy().tobytes()
+    damaged = linear_archive().replace(bias, bytes(11) + b"\x41")
+    with pytest.raises(DeserializeError, match="expected bytes with CRC"):
+        pt2wire.load(io.BytesIO(damaged))
+    loaded = pt2wire.load(io.BytesIO(damaged), verify=False)
+    assert loaded.state_dict["linear.bias"].tolist() == [0.0, 0.0, 8.0]
+    stored = saved(linear_program(), compress=False)
+    program = record(stored, "thrift/model.compact")
+    with pytest.raises(DeserializeError, match=r"thrift/model.compact: expected bytes with CRC"):
+        pt2wire.read(io.BytesIO(stored.replace(program, program[:-2] + b"\x01\x00")), verify=False)
+
+
+# What `load` refuses.
+
+
+def _target(tree: types.ExportedProgram, target: Any) -> None:
+    tree.graph_module.graph.nodes[0].target = target
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tree: _target(tree, "os.system"), "nodes[0].target: expected an operator or a symbolic"),
+        (lambda tree: tree.graph_module.graph.nodes.pop(0), "nodes[0].inputs[0].arg: "),
+        (lambda tree: tree.graph_module.signature.input_specs.pop(), "signature.input_specs: expected "),
+        (lambda tree: setattr(tree.schema_version, "major", 7), "schema_version: expected format 8.2 to "),
+    ],
+)
+def test_a_program_that_is_not_sound_is_written_only_on_demand(change: Any, message: str) -> None:
+    archive, file = pt2wire.read(io.BytesIO(linear_archive())), io.BytesIO()
+    change(archive.programs["model"])
+    with pytest.raises(SerializeError) as caught:
+        pt2wire.write(archive, file)
+    assert str(caught.value).startswith("model:") and message in str(caught.value)
+    assert str(caught.value.hint).endswith("or pass allow_unsound=True if `load` need not take the program")
+    assert file.getvalue() == b""
+    pt2wire.write(archive, file, allow_unsound=True)
+    with pytest.raises(DeserializeError) as refused:
+        pt2wire.load(file)
+    assert refused.value.message == caught.value.message
+
+
+def test_a_value_of_a_wrong_type_is_not_written_at_all() -> None:
+    archive = pt2wire.read(io.BytesIO(linear_archive()))
+    _target(archive.programs["model"], 5)
+    for options in ({}, {"allow_unsound": True}):
+        with pytest.raises(SerializeError, match=r"nodes\[0\]\.target: expected a string, found int 5"):
+            pt2wire.write(archive, io.BytesIO(), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["a b", "x/y", ".x", "ö", "a" * 256])
+def test_records_of_weights_that_loading_refuses_are_not_written(name: str) -> None:
+    archive, file = pt2wire.read(io.BytesIO(linear_archive())), io.BytesIO()
+    archive.weights["model"]["linear.bias"].meta.path_name = name
+    where = r"^model:weights\['linear\.bias'\]\.path_name: expected a plain file name, found '"
+    with pytest.raises(SerializeError, match=where):
+        pt2wire.write(archive, file)
+    pt2wire.write(archive, file, allow_unsound=True)
+    with pytest.raises(DeserializeError, match="expected a plain file name"):
+        pt2wire.load(file)
+
+
+def test_what_the_caller_of_load_can_permit_is_written() -> None:
+    ep = exported(lambda self, x: x + 1, torch.ones(4))
+    archive, file = pt2wire.read(io.BytesIO(saved(ep))), io.BytesIO()
+    (node,) = archive.programs["model"].graph_module.graph.nodes
+    node.target = "torch.ops.aten.set_.source_Tensor"
+    node.inputs[1].name = "source"
+    node.inputs[1].arg = node.inputs[0].arg
+    pt2wire.write(archive, file)
+    with pytest.raises(UnsafeArtifactError, match=r"allow_operators=\['aten\.set_'\]"):
+        pt2wire.load(file)
+    assert pt2wire.load(file, allow_operators=["aten.set_"]).graph_signature == ep.graph_signature
+
+
+# Copied and pickled.
+
+
+class _Tied(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = torch.nn.Linear(200, 200), torch.nn.Linear(200, 200)
+        self.two.weight = self.one.weight
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.two(self.one(x))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("carry", [copy.deepcopy, lambda archive: pickle.loads(pickle.dumps(archive, 5))])
+def test_archives_are_copied_and_pickled_whole(carry: Any, tmp_path: Path) -> None:
+    path, ep = tmp_path / "m.pt2", torch.export.export(_Tied(), (torch.ones(1, 200),))
+    pt2wire.save(ep, path, extra_files={"note.txt": "checked"})
+    archive = pt2wire.read(path)
+    assert len(pickle.dumps(archive)) < path.stat().st_size * 1.2  # weights once
+    again = carry(archive)
+    assert again.records == archive.records
+    assert again.record("models/model.json") == archive.record("models/model.json")
+    weights, old = again.weights["model"], archive.weights["model"]
+    assert weights["one.weight"].data is weights["two.weight"].data
+    files = io.BytesIO(), io.BytesIO()
+    pt2wire.write(archive, files[0])
+    pt2wire.write(again, files[1])
+    assert files[0].getvalue() == files[1].getvalue()
+    before = bytes(old["one.weight"].data)
+    weights["one.weight"].data[:4] = b"\xff" * 4  # memory of its own
+    assert bytes(old["one.weight"].data) == before
+    shallow = copy.copy(old["one.weight"])
+    assert shallow.data is old["one.weight"].data
+    assert copy.copy(archive).weights is archive.weights

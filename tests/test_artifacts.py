@@ -1,0 +1,153 @@
+"""Programs as PyTorch's four byte strings, with `serialize` and `deserialize`."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from pt2wire import DeserializeError, SerializedArtifact, UnsafeArtifactError
+from torch._export.serde import serialize as torch_serialize
+
+from .helpers.archives import (
+    Marker,
+    assert_computes_the_same,
+    linear_program,
+)
+
+
+def test_artifacts_go_both_ways() -> None:
+    ours = pt2wire.serialize(linear_program())
+    its_own = torch_serialize.serialize(linear_program())
+    for artifact in (ours, its_own):
+        assert_computes_the_same(pt2wire.deserialize(artifact))
+    assert_computes_the_same(
+        torch_serialize.deserialize(
+            torch_serialize.SerializedArtifact(
+                ours.exported_program, ours.state_dict, ours.constants, ours.example_inputs
+            )
+        )
+    )
+
+
+class _Sharing(torch.nn.Module):
+    """A non-persistent buffer, which is a constant, shares memory with a weight, and both are changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("whole", torch.ones(3), persistent=False)
+        self.register_buffer("end", self.whole[1:])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.whole.mul_(2)
+        self.end.add_(1)
+        return x + self.whole
+
+
+def test_constants_share_memory_with_weights_in_artifacts_too() -> None:
+    ours = pt2wire.serialize(torch.export.export(_Sharing(), (torch.zeros(3),)))
+    fields = (ours.exported_program, ours.state_dict, ours.constants, ours.example_inputs)
+    rebuilt = torch_serialize.SerializedArtifact(*fields)
+    for artifact in (ours, rebuilt):
+        assert pt2wire.deserialize(artifact).module()(torch.zeros(3)).tolist() == [2, 3, 3]
+    torch_serialize.deserialize(rebuilt)  # PyTorch reads it, and lets them be apart
+
+
+@pytest.mark.parametrize(
+    ("shared", "message"),
+    [
+        (["whole"], "expected the names of constants and weights, found"),
+        ({"whole": []}, "expected the names of constants and weights, found"),
+        ({"whole": "nothing"}, "expected a tensor that shares the memory of another, found 'whole'"),
+        ({"nothing": "end"}, "expected a tensor that shares the memory of another, found 'nothing'"),
+        ({"whole": "end"}, "said to share the storage of 'end', but the bytes differ"),
+    ],
+)
+def test_constants_that_cannot_share_memory_as_said_are_refused(shared: Any, message: str) -> None:
+    artifact = torch_serialize.serialize(torch.export.export(_Sharing(), (torch.zeros(3),)))
+    constants = collections.OrderedDict(whole=torch.zeros(3))
+    constants._pt2wire_shared = shared  # type: ignore[attr-defined]
+    file = io.BytesIO()
+    torch.save(constants, file)
+    artifact.constants = file.getvalue()
+    with pytest.raises(DeserializeError, match=message):
+        pt2wire.deserialize(artifact)
+
+
+def test_pickles_of_others_are_never_opened(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    file = io.BytesIO()
+    torch.save({"a": Marker(marker)}, file)
+    ours = pt2wire.serialize(linear_program())
+    for field in ("state_dict", "constants"):
+        hostile = torch_serialize.serialize(linear_program())
+        setattr(hostile, field, file.getvalue())
+        with pytest.raises(UnsafeArtifactError, match=f"{field}: cannot be opened without running code"):
+            pt2wire.deserialize(hostile)
+        # The mark of an artifact that was made here does not cover bytes that were put into it.
+        changed = pt2wire.serialize(linear_program())
+        setattr(changed, field, file.getvalue())
+        with pytest.raises(UnsafeArtifactError):
+            pt2wire.deserialize(changed)
+    hostile = torch_serialize.serialize(linear_program())
+    hostile.example_inputs = file.getvalue()
+    with pytest.warns(UserWarning, match="example inputs are replaced by stand-ins"):
+        pt2wire.deserialize(hostile)
+    assert not marker.exists()
+    assert ours.is_made_here()
+
+
+@pytest.mark.parametrize("cut", [None, 0, 100, -40], ids=["garbage", "nothing", "beginning", "no end"])
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_damaged_pickle_is_no_unsafe_one(cut: int | None, trusted: bool) -> None:
+    """Nothing tells that it would run code, so no advice to trust its author."""
+    artifact = pt2wire.serialize(linear_program())
+    damaged = b"garbage" if cut is None else artifact.state_dict[:cut] or b"\0"
+    artifact.state_dict = damaged
+    if trusted:
+        artifact._made_here = (damaged, artifact.constants, artifact.example_inputs)
+    with pytest.raises(
+        DeserializeError, match=r"^state_dict: expected what torch.save writes, found other or damaged bytes"
+    ) as caught:
+        pt2wire.deserialize(artifact)
+    assert not isinstance(caught.value, UnsafeArtifactError)
+    assert "weights_only" not in str(caught.value)
+
+
+def test_the_mark_of_an_artifact_is_lost_when_it_is_pickled_copied_or_rebuilt() -> None:
+    ours = pt2wire.serialize(linear_program())
+    rebuilt = SerializedArtifact(ours.exported_program, ours.state_dict, ours.constants, ours.example_inputs)
+    assert ours.is_made_here()
+    for artifact in (pickle.loads(pickle.dumps(ours)), copy.copy(ours), copy.deepcopy(ours), rebuilt):
+        assert artifact == ours
+        assert not artifact.is_made_here()
+        assert_computes_the_same(pt2wire.deserialize(artifact))
+
+
+def test_artifacts_with_weights_of_other_sizes_are_refused() -> None:
+    artifact = pt2wire.serialize(linear_program())
+    file = io.BytesIO()
+    torch.save({**linear_program().state_dict, "linear.weight": torch.nn.Parameter(torch.zeros(7))}, file)
+    artifact.state_dict = file.getvalue()
+    with pytest.raises(
+        pt2wire.DeserializeError, match=r"weight' of sizes .*, found sizes \[7\], torch.float32"
+    ):
+        pt2wire.deserialize(artifact)
+
+
+def test_damaged_artifacts_are_refused() -> None:
+    ours = pt2wire.serialize(linear_program())
+    with pytest.raises(DeserializeError, match="program:"):
+        pt2wire.deserialize(SerializedArtifact(b"{}", ours.state_dict, ours.constants, b""))
+    with pytest.raises(DeserializeError, match="state_dict"):
+        pt2wire.deserialize(SerializedArtifact(ours.exported_program, b"x", ours.constants, b""))
+    file = io.BytesIO()
+    torch.save([1], file)
+    with pytest.raises(DeserializeError, match="state_dict: expected a dict of tensors, found list"):
+        pt2wire.deserialize(SerializedArtifact(ours.exported_program, file.getvalue(), ours.constants, b""))

@@ -1,0 +1,58 @@
+"""Programs as trees, without archives in between."""
+
+from __future__ import annotations
+
+import pt2wire
+import pytest
+import torch
+from pt2wire import DeserializeError
+
+from .helpers.archives import (
+    assert_computes_the_same,
+    linear_program,
+)
+
+
+def test_a_tree_and_its_tensors_make_the_program_again() -> None:
+    ep = linear_program()
+    tree = pt2wire.to_tree(ep)
+    assert_computes_the_same(pt2wire.from_tree(tree, ep.state_dict, ep.constants))
+    assert pt2wire.from_json(pt2wire.to_json(tree)) == tree
+    assert pt2wire.from_json(pt2wire.to_json(tree).decode()) == tree
+    assert pt2wire.from_thrift(pt2wire.to_thrift(tree)) == tree
+
+
+@pytest.mark.parametrize(
+    ("bias", "message"),
+    [
+        (torch.ones(5), r"expected 'linear.bias' of sizes \[3\], torch.float32 and .*, found sizes \[5\]"),
+        (torch.ones(3).double(), r"expected 'linear.bias' of .*torch.float32.*, found .*torch.float64"),
+        (torch.ones(3).to_sparse(), r"expected 'linear.bias' of .*strided, found .*sparse_coo"),
+    ],
+)
+def test_weights_that_are_not_like_those_of_the_tree_make_no_program(
+    bias: torch.Tensor, message: str
+) -> None:
+    ep = linear_program()
+    with pytest.raises(DeserializeError, match=message) as caught:
+        pt2wire.from_tree(
+            pt2wire.to_tree(ep), {**ep.state_dict, "linear.bias": torch.nn.Parameter(bias)}, ep.constants
+        )
+    assert caught.value.path == "graph_module.signature.input_specs[1]"
+
+
+def test_a_tree_that_is_not_sound_makes_no_program() -> None:
+    ep = linear_program()
+    tree = pt2wire.to_tree(ep)
+    tree.graph_module.graph.nodes[0].target = "os.system"
+    with pytest.raises(DeserializeError):
+        pt2wire.from_tree(tree, ep.state_dict, ep.constants)
+
+
+def test_a_value_that_does_not_fit_its_field_is_named() -> None:
+    tree = pt2wire.to_tree(linear_program())
+    tree.graph_module.graph.nodes[0].target = 3  # type: ignore[assignment]
+    for write in (pt2wire.to_json, pt2wire.to_thrift):
+        with pytest.raises(pt2wire.SerializeError) as caught:
+            write(tree)
+        assert caught.value.path == "graph_module.graph.nodes[0].target"

@@ -137,6 +137,20 @@ def test_the_architecture_has_a_place_for_every_module() -> None:
     assert {name for name in folders - {"docs"} if f"`{name}/" not in page} == set()  # the page is in docs/
 
 
+def test_the_architecture_lists_the_modules_of_the_runtime_and_no_others() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    listed: dict[str, list[str]] = {}
+    for heading, tables in re.findall(r"^### (.*)\n((?:(?!#).*\n)*)", page, re.MULTILINE):
+        first_cells = re.findall(r"^\| (`.*?) \|", tables, re.MULTILINE)
+        for folder in re.findall(r"`(.*?)/`", heading):
+            listed.setdefault(folder, []).extend(re.findall(r"`(\w+)`", " ".join(first_cells)))
+    modules: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "runtime").rglob("*.py")):
+        if path.stem != "__init__":
+            modules.setdefault(str(path.parent.relative_to(ROOT)), []).append(path.stem)
+    assert {folder: sorted(names) for folder, names in listed.items()} == modules
+
+
 def _tracked() -> list[str]:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
     return listed.stdout.splitlines()

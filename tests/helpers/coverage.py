@@ -93,6 +93,10 @@ PyTorch saves two things that pt2wire refuses, by name: integers beyond 64 bits 
 Thrift cannot hold, and keys with quotes in dictionaries of inputs, which PyTorch pastes into source. Of
 programs with such keys, PyTorch can call only those that check no size behind the key.
 
+Calls of Triton kernels, which `run_decompositions(decompose_custom_triton_ops=True)` takes out of operators
+made with `torch.library.triton_op`, are neither saved nor loaded yet; pt2wire refuses them by name. PyTorch
+saves some of them on a machine with a GPU, and loads none. An operator that is left whole is one like others.
+
 No programs are here that torch.export does not make: regions of `local_map` (it traces through them) and
 `DTensor`, checkpoints of a strict export without a policy, branches and loops over custom objects of a
 module, `jacfwd` and `hessian` of `torch.func`. Those with `grad`, `vjp` or `jacrev` of `torch.func` it makes

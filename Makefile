@@ -38,13 +38,16 @@ control: system $(READY)
 generate: $(READY)
 	$(BIN)/python -m pt2wire.codegen generate
 
-# mypy and import-linter see files only, and one package here is three folders: so they get a view of it.
+# mypy and import-linter see files only, and one package here is three folders: so they get a view of it,
+# in which modules that `generate` copies are links to what they are copied from.
 check: $(READY)
 	$(BIN)/python -m pt2wire.codegen check
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	rm -rf $(VIEW) && mkdir -p $(VIEW)/pt2wire
-	ln -s $(CURDIR)/runtime/* $(CURDIR)/generated $(CURDIR)/codegen $(VIEW)/pt2wire/
+	rm -rf $(VIEW) && mkdir -p $(VIEW)/pt2wire/generated
+	ln -s $(CURDIR)/runtime/* $(CURDIR)/codegen $(VIEW)/pt2wire/
+	ln -s $(CURDIR)/generated/* $(VIEW)/pt2wire/generated/
+	ln -sf $(CURDIR)/codegen/library/*.py $(VIEW)/pt2wire/generated/
 	$(BIN)/mypy -p pt2wire
 	cd $(VIEW) && PYTHONPATH=. $(CURDIR)/$(BIN)/lint-imports $(CURDIR)/pyproject.toml
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 
 from .model import (
     EnumValue,
@@ -22,6 +23,18 @@ from .python_code import SPELLINGS, Code, default_value
 from .python_text import fitted, fitted_call, tidied
 from .render import WIDTH, banner, render
 
+#: The modules that depend on the schema, each with a template.
+_RENDERED = (
+    "__init__.py",
+    "_check.py",
+    "_json_read.py",
+    "_json_write.py",
+    "_spec.py",
+    "_thrift_build.py",
+    "types.py",
+)
+#: The modules that are the same for every schema.
+_LIBRARY = Path(__file__).parent / "library"
 _CONSTANTS = (
     "BITS",
     "C10_NAMES",
@@ -249,6 +262,15 @@ def views(schema: Schema) -> list[PyType]:
 
 def outputs(schema: Schema) -> dict[str, str]:
     """The Python modules of `generated/`: path relative to it -> text."""
+    return _rendered(schema) | _copied(schema)
+
+
+def _copied(schema: Schema) -> dict[str, str]:
+    mark = banner(schema, "#")
+    return {path.name: f"{mark}\n{path.read_text()}" for path in _LIBRARY.glob("*.py")}
+
+
+def _rendered(schema: Schema) -> dict[str, str]:
     types = views(schema)
     names = [type_.name for type_ in types]
     composites = [type_ for type_ in types if type_.kind != "enum"]
@@ -271,7 +293,7 @@ def outputs(schema: Schema) -> dict[str, str]:
         "imported_names": _as_imported([*_CONSTANTS, *names]),
         "exported_names": _as_exported([*_CONSTANTS, *names, "CodecError", "DepthError", "Struct", "Union"]),
     }
-    return {path: tidied(render(f"python/{path}.j2", **context)) for path in _MODULES}
+    return {path: tidied(render(f"python/{path}.j2", **context)) for path in _RENDERED}
 
 
 def _as_imported(names: list[str]) -> list[str]:
@@ -293,27 +315,3 @@ def _natural(name: str) -> list[tuple[bool, int | str]]:
     """Numbers within names count as numbers."""
     parts = re.split(r"(\d+)", name)
     return [(not part.isdigit(), int(part) if part.isdigit() else part) for part in parts]
-
-
-_MODULES = (
-    "__init__.py",
-    "_check.py",
-    "_faults.py",
-    "_json_read.py",
-    "_json_reader.py",
-    "_json_scalars.py",
-    "_json_text.py",
-    "_json_write.py",
-    "_spec.py",
-    "_thrift_build.py",
-    "_thrift_bytes.py",
-    "_thrift_reader.py",
-    "_thrift_skip.py",
-    "_thrift_spec.py",
-    "_thrift_wires.py",
-    "base.py",
-    "collector.py",
-    "json_codec.py",
-    "thrift_codec.py",
-    "types.py",
-)

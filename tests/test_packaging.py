@@ -1,4 +1,4 @@
-"""The wheel holds what the source tree holds: modules of all packages, headers, IDL, schema and templates."""
+"""The wheel holds what the source tree holds: modules, headers, IDL, schema, templates, library."""
 
 from __future__ import annotations
 

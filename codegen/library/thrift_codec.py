@@ -1,4 +1,3 @@
-{{ banner }}
 """Thrift compact bytes <-> trees, strictly.
 
 Thrift's C extension does the work in both directions. It hides faults in bytes, such as invalid UTF-8 or a

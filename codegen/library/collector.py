@@ -1,4 +1,3 @@
-{{ banner }}
 """Python's garbage collector, and how the codecs keep it out of their way."""
 
 from __future__ import annotations

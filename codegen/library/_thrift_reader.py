@@ -1,4 +1,3 @@
-{{ banner }}
 """A slow, exact reader of Thrift compact bytes: names every fault, and lists unknown fields."""
 
 from __future__ import annotations

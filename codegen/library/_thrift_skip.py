@@ -1,4 +1,3 @@
-{{ banner }}
 """Skipping a value of Thrift's compact protocol whose type is known from the wire only."""
 
 from __future__ import annotations

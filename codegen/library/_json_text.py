@@ -1,4 +1,3 @@
-{{ banner }}
 """JSON text -> plain values by the json module, without what it lets pass: keys twice, NaN."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-{{ banner }}
 """A slow, exact reader of plain JSON values: names every fault with its path, and lists unknown fields."""
 
 from __future__ import annotations

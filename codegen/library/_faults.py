@@ -1,4 +1,3 @@
-{{ banner }}
 """What keeps a tree from being written, and where: slow, for any type, run only once `_check` suspects it."""
 
 from __future__ import annotations

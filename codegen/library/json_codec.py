@@ -1,4 +1,3 @@
-{{ banner }}
 """PyTorch's JSON <-> trees, strictly: the same keys and values as PyTorch writes, in the same order."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-{{ banner }}
 """The wire types of Thrift's compact protocol, and which of them a value of a type may have."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-{{ banner }}
 """Scalars in JSON: what PyTorch writes, and strict readers, whose errors get a path from their caller."""
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def write_list(values: list[Any], write: Callable[[Any], str]) -> str:
 
 def write_map(values: dict[str, Any], write: Callable[[Any], str]) -> str:
     """An object, each value by `write`."""
-    return f"{{ '{{' }}{','.join([f'{write_str(key)}:{write(value)}' for key, value in values.items()])}{{ '}}' }}"
+    return f"{{{','.join([f'{write_str(key)}:{write(value)}' for key, value in values.items()])}}}"
 
 
 def read_bool(value: Any) -> bool:

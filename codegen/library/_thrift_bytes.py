@@ -1,4 +1,3 @@
-{{ banner }}
 """The units of Thrift's compact protocol, read with every check: varints, strings, headers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-{{ banner }}
 """What all generated classes share, and the error of the codecs."""
 
 from __future__ import annotations
@@ -132,7 +131,7 @@ def _text(value: object, depth: int) -> str:
             return f"[{_items((_text(item, depth + 1) for item in value), len(value))}]"
         case dict():
             pairs = (f"{key!r}: {_text(item, depth + 1)}" for key, item in value.items())
-            return f"{{ '{{' }}{_items(pairs, len(value))}{{ '}}' }}"
+            return f"{{{_items(pairs, len(value))}}}"
         case str() if len(value) > _MAX_REPR_TEXT:
             return f"{value[:_MAX_REPR_TEXT]!r}..."
         case _:

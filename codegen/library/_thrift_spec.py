@@ -1,4 +1,3 @@
-{{ banner }}
 """The description of all types that thrift's C extension wants, made from the table of types."""
 
 from __future__ import annotations

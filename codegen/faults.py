@@ -64,7 +64,10 @@ def _property(text: str) -> str:
 
 
 class SchemaError(Exception):
-    """A schema that cannot be resolved. `findings` holds every fault found, in the order of the file."""
+    """A schema that nothing can be generated from: it cannot be resolved, or its code would be wrong.
+
+    `findings` holds every fault found, in the order of the file.
+    """
 
     def __init__(self, findings: list[Finding]) -> None:
         self.findings = tuple(sorted(findings, key=lambda finding: finding.position))

@@ -45,16 +45,14 @@ def banner(schema: Schema, comment_prefix: str) -> str:
     return "\n".join(f"{comment_prefix} {line}" for line in lines)
 
 
-def comment(text: str, prefix: str, width: int = WIDTH) -> str:
-    """A text as comment lines of at most `width` characters, each behind `prefix`.
+def comment(text: str, prefix: str) -> str:
+    """A text as comment lines of at most `WIDTH` characters, each behind `prefix`.
 
     Example:
-        >>> print(comment("Where a tensor lives.", "//", width=14))
-        // Where a
-        // tensor
-        // lives.
+        >>> print(comment("Where a tensor lives.", "//"))
+        // Where a tensor lives.
     """
-    lines = textwrap.wrap(text, width - len(prefix) - 1, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(text, WIDTH - len(prefix) - 1, break_long_words=False, break_on_hyphens=False)
     return "\n".join(f"{prefix} {line}" for line in lines)
 
 

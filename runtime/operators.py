@@ -58,14 +58,11 @@ class SymbolicFunction:
 
     Attributes:
         parameters: The names that PyTorch writes as `NamedArgument.name`, in order.
-        by_torch: Whether PyTorch's serializer writes it. It reads the others back, but refuses to write
-            them.
         optional: How many parameters at the end may be left out.
         read_by_torch: Whether PyTorch reads it back.
     """
 
     parameters: tuple[str, ...]
-    by_torch: bool = True
     optional: int = 0
     read_by_torch: bool = True
 
@@ -103,13 +100,11 @@ def _symbolic_functions() -> dict[str, SymbolicFunction]:
         "torch.sym_max": SymbolicFunction(("a", "b")),
         "torch.sym_min": SymbolicFunction(("a", "b")),
         "torch.sym_ite": SymbolicFunction(("b", "t", "f")),
-        "_operator.abs": SymbolicFunction(("a",), by_torch=False),
-        "math.ceil": SymbolicFunction(("x",), by_torch=False),
-        "math.floor": SymbolicFunction(("x",), by_torch=False),
-        "torch.sym_sum": SymbolicFunction(("args",), by_torch=False),
-        "builtins.round": SymbolicFunction(
-            ("number", "ndigits"), by_torch=False, optional=1, read_by_torch=False
-        ),
+        "torch.sym_sum": SymbolicFunction(("args",)),
+        "_operator.abs": SymbolicFunction(("a",)),
+        "math.ceil": SymbolicFunction(("x",)),
+        "math.floor": SymbolicFunction(("x",)),
+        "builtins.round": SymbolicFunction(("number", "ndigits"), optional=1, read_by_torch=False),
     }
     return table
 

@@ -123,14 +123,14 @@ def _treespec_changed(before: Schema, after: Schema) -> Iterator[Report]:
 
 
 def _revision_low(before: Schema, after: Schema) -> Iterator[Report]:
-    added = _own_additions(before, after)
-    if added and after.revision == before.revision:
-        message = f"`revision` is {after.revision} as before, in spite of new extensions: {_listed(added)}"
+    changed = [*_own_additions(before, after), *_given_way(before, after)]
+    if changed and after.revision == before.revision:
+        message = f"`revision` is {after.revision} as before, in spite of new extensions: {_listed(changed)}"
         yield Report(_place(after, "revision"), message, f"Set it to {before.revision + 1}")
 
 
 def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
-    changed = _own_additions(before, after) or breaks(before, after, own=True)
+    changed = _own_additions(before, after) or _given_way(before, after) or breaks(before, after, own=True)
     if after.revision > before.revision and not changed:
         message = f"`revision` was {before.revision} and is {after.revision}, but no extension changed"
         yield Report(_place(after, "revision"), message, f"Set it back to {before.revision}")
@@ -155,7 +155,13 @@ def _revision_lowered(before: Schema, after: Schema) -> Iterator[Report]:
 
 
 def _own_additions(before: Schema, after: Schema) -> list[str]:
-    return [name for name, item in additions(compare(before, after)) if item.since_revision is not None]
+    return [name for name, item in additions(compare(before, after)) if item.own]
+
+
+def _given_way(before: Schema, after: Schema) -> list[str]:
+    """Fields of extensions that JSON knows by a new name, as the format has adopted the old one."""
+    pairs = compare(before, after).same_kind
+    return [moved.name for pair in pairs for moved in pair.given_way]
 
 
 def _backdated(before: Schema, after: Schema) -> Iterator[Report]:

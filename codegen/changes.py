@@ -17,7 +17,7 @@ def number(member: Member) -> int:
 
 def owned_by(definition: TypeDef, member: Member) -> bool:
     """Whether a member of a type is pt2wire's rather than PyTorch's."""
-    return definition.own or member.since_revision is not None
+    return definition.own or member.own
 
 
 def members(definition: TypeDef) -> tuple[Member, ...]:
@@ -35,7 +35,7 @@ class MemberPair:
 
     @property
     def own(self) -> bool:
-        return self.before.since_revision is not None
+        return self.before.own
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class TypePair:
     Attributes:
         before, after: The two, of the same name or renamed.
         kept: Members with the same name.
-        renamed: Members with the same number and type under another name.
+        renamed: Members with the same number and type under another name, which may be PyTorch's by now.
         removed: Members of before which are neither.
         added: Members of after which are neither.
     """
@@ -60,6 +60,12 @@ class TypePair:
     renamed: tuple[MemberPair, ...]
     removed: tuple[Member, ...]
     added: tuple[Member, ...]
+
+    @property
+    def given_way(self) -> tuple[MemberPair, ...]:
+        """Those renamed members of ours whose name PyTorch has adopted."""
+        come = {member.name for member in self.added}
+        return tuple(moved for moved in self.renamed if moved.before.name in come)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +111,17 @@ def compare(before: Schema, after: Schema) -> Changes:
     """Matches two schemas.
 
     A type or member that has gone while one of the same shape has come counts as renamed, as what its
-    bytes mean has not changed.
+    bytes mean has not changed; of several that are alike nobody can tell which one became which. A name of
+    ours that PyTorch has adopted is another thing from then on, if ours goes on under a new one.
     """
-    gone = [definition for name, definition in before.types.items() if name not in after.types]
-    come = [definition for name, definition in after.types.items() if name not in before.types]
-    renamed: list[tuple[TypeDef, TypeDef]] = []
-    for old in gone:
-        for new in come:
-            if all(new is not taken for _, taken in renamed) and _shape(old) == _shape(new):
-                renamed.append((old, new))
-                break
-    matched = {id(definition) for pair in renamed for definition in pair}
-    kept = [(before.types[name], after.types[name]) for name in after.types if name in before.types]
+    both = [name for name in after.types if name in before.types]
+    handed = {name for name in both if before.types[name].own and not after.types[name].own}
+    gone = [definition for name, definition in before.types.items() if name not in both or name in handed]
+    come = [definition for name, definition in after.types.items() if name not in both or name in handed]
+    renamed = _alike(gone, come)
     names = {old.name: new.name for old, new in renamed}
+    kept = [(before.types[name], after.types[name]) for name in both if name not in names]
+    matched = {id(definition) for pair in (*renamed, *kept) for definition in pair}
     return Changes(
         before,
         after,
@@ -127,6 +131,20 @@ def compare(before: Schema, after: Schema) -> Changes:
         removed=tuple(definition for definition in gone if id(definition) not in matched),
         added=tuple(definition for definition in come if id(definition) not in matched),
     )
+
+
+def _alike(gone: list[TypeDef], come: list[TypeDef]) -> list[tuple[TypeDef, TypeDef]]:
+    """The pairs of types that have a shape for themselves on both sides."""
+    old, new = _by_shape(gone), _by_shape(come)
+    shared = [(old[shape], new[shape]) for shape in old if shape in new]
+    return [(before[0], after[0]) for before, after in shared if len(before) == len(after) == 1]
+
+
+def _by_shape(definitions: list[TypeDef]) -> dict[tuple[object, ...], list[TypeDef]]:
+    found: dict[tuple[object, ...], list[TypeDef]] = {}
+    for definition in definitions:
+        found.setdefault(_shape(definition), []).append(definition)
+    return found
 
 
 def _default(schema: Schema, field: Field) -> str | None:
@@ -145,7 +163,7 @@ def _shape(definition: TypeDef) -> tuple[object, ...]:
         (member.name, number(member), _spelled(member.type, own_name) if isinstance(member, Field) else "")
         for member in members(definition)
     )
-    return (definition.kind, described)
+    return (definition.kind, definition.own, described)
 
 
 def _pair(before: TypeDef, after: TypeDef, names: dict[str, str]) -> TypePair:
@@ -154,20 +172,21 @@ def _pair(before: TypeDef, after: TypeDef, names: dict[str, str]) -> TypePair:
     old = {member.name: member for member in members(before)}
     new = {member.name: member for member in members(after)}
     by_number = {number(member): member for member in members(after) if member.name not in old}
-    kept = tuple(MemberPair(after, old[name], new[name]) for name in new if name in old)
     renamed = []
     for name, member in old.items():
         successor = by_number.get(number(member))
-        if name not in new and successor is not None and _same_type(member, successor, names):
+        handed = name not in new or (member.own and not new[name].own)
+        if handed and successor is not None and _same_type(member, successor, names):
             renamed.append(MemberPair(after, member, successor))
-    moved = {pair.before.name for pair in renamed} | {pair.after.name for pair in renamed}
+    moved, come = {pair.before.name for pair in renamed}, {pair.after.name for pair in renamed}
+    kept = [name for name in new if name in old and name not in moved]
     return TypePair(
         before,
         after,
-        kept,
+        tuple(MemberPair(after, old[name], new[name]) for name in kept),
         tuple(renamed),
-        removed=tuple(m for name, m in old.items() if name not in new and name not in moved),
-        added=tuple(m for name, m in new.items() if name not in old and name not in moved),
+        removed=tuple(m for name, m in old.items() if name not in kept and name not in moved),
+        added=tuple(m for name, m in new.items() if name not in kept and name not in come),
     )
 
 

@@ -21,7 +21,7 @@ class Comparison:
     Attributes:
         additions: Names of what PyTorch has and schema.yaml lacks.
         contradictions: Sentences on what both have, but differently, or only schema.yaml has.
-        text: All of it for a person: YAML to paste, with comments on where.
+        text: All of it for a person: YAML to paste, with comments on where, and on what has to give way.
     """
 
     additions: tuple[str, ...]
@@ -44,6 +44,8 @@ def compare_torch(schema: Schema, torch: TorchSchema) -> Comparison:
     additions += [f"{definition.name}.{member.name}" for definition, member in new_members]
     contradictions = tuple(_contradictions(schema, ours, torch))
     blocks = [_heading(schema, torch), *_numbers(schema, torch, additions)]
+    blocks += _adopted(schema, new_types, new_members)
+    blocks += _returned(new_members)
     blocks += [_new_type(theirs, torch) for theirs in new_types]
     blocks += _new_members(new_members, torch)
     if contradictions:
@@ -67,6 +69,38 @@ def _numbers(schema: Schema, torch: TorchSchema, additions: list[str]) -> Iterat
             f'    torch: "{torch.release}"',
             f"    note: {note}",
         ]
+        yield "\n".join(lines)
+
+
+def _adopted(
+    schema: Schema, new_types: list[TorchType], new_members: list[tuple[TypeDef, TorchMember]]
+) -> Iterator[str]:
+    """What of ours has a name that is PyTorch's from now on."""
+    types = [f"the type {theirs.name}" for theirs in new_types if theirs.name in schema.types]
+    fields = [
+        f"{owner.name}.{mine.name}, which keeps the id {mine.id}"
+        for owner, member in new_members
+        for mine in owner.fields
+        if mine.name == member.name
+    ]
+    if types or fields:
+        lines = ["# These names are ours so far. Rename ours first, in the schema and in the runtime:"]
+        lines += [f"#   {name}" for name in (*types, *fields)]
+        if fields:
+            lines += ["# JSON knows fields by name alone, so this is a revision of ours. At the top:"]
+            lines += [f"revision: {schema.revision + 1}"]
+        yield "\n".join(lines)
+
+
+def _returned(new_members: list[tuple[TypeDef, TorchMember]]) -> Iterator[str]:
+    """What PyTorch brings back of what it had given up."""
+    found: dict[str, list[str]] = {}
+    for owner, member in new_members:
+        if member.number in owner.reserved_ids or member.name in owner.reserved_names:
+            found.setdefault(owner.name, list(owner.returned)).append(member.name)
+    if found:
+        lines = ["# These come back, under ids or names that are reserved. Say so beside `ids` and `names`:"]
+        lines += [f"#   {name}: `returned: [{', '.join(members)}]`" for name, members in found.items()]
         yield "\n".join(lines)
 
 
@@ -149,7 +183,7 @@ def _member_contradictions(definition: TypeDef, theirs: TorchType) -> Iterator[s
 
 
 def _of_pytorch(definition: TypeDef) -> list[Field | EnumValue]:
-    return [member for member in members(definition) if member.since_revision is None]
+    return [member for member in members(definition) if not member.own]
 
 
 def _spelled(member: Field | EnumValue) -> str:

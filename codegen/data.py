@@ -43,6 +43,8 @@ def _type(definition: TypeDef) -> dict[str, Any]:
         plain["fields"] = {field.name: _field(field) for field in definition.fields}
     if definition.reserved_ids or definition.reserved_names:
         plain["reserved"] = {"ids": definition.reserved_ids, "names": definition.reserved_names}
+    if definition.returned:
+        plain["returned"] = definition.returned
     return plain
 
 

@@ -14,7 +14,8 @@ def types_changed(changes: Changes) -> Iterator[Break]:
         if isinstance(kept.before, Field) and isinstance(kept.after, Field):
             old, new = changes.spelled_before(kept.before.type), str(kept.after.type)
             if old != new:
-                message = f"the type of `{kept.name}` was {kept.before.type} and is {new}"
+                was = old if str(kept.before.type) == new else kept.before.type  # its name means another one
+                message = f"the type of `{kept.name}` was {was} and is {new}"
                 yield Break(kept.after.position, message, kept.own)
 
 

@@ -19,8 +19,10 @@ def types_removed(changes: Changes) -> Iterator[Break]:
 
 
 def types_renamed(changes: Changes) -> Iterator[Break]:
+    """Types are in no file, so those of ours may give way to PyTorch's of the same name."""
     for old, new in changes.renamed:
-        yield Break(new.position, f"`{old.name}` was renamed to `{new.name}`", old.own)
+        if old.name not in changes.after.types:
+            yield Break(new.position, f"`{old.name}` was renamed to `{new.name}`", old.own)
 
 
 def kinds_changed(changes: Changes) -> Iterator[Break]:
@@ -43,7 +45,10 @@ def removed(kind: Kind, changes: Changes) -> Iterator[Break]:
 
 def renamed(kinds: tuple[Kind, ...], changes: Changes) -> Iterator[Break]:
     for pair in changes.same_kind:
+        given_way = {moved.before.name for moved in pair.given_way}
         for moved in pair.renamed if pair.after.kind in kinds else ():
+            if moved.before.name in given_way:
+                continue
             message = f"{_WORD[pair.after.kind]} `{pair.before.name}.{moved.before.name}` was renamed"
             yield Break(moved.after.position, f"{message} to `{moved.after.name}`", moved.own)
 
@@ -62,7 +67,7 @@ def ids_reused(changes: Changes) -> Iterator[Break]:
         kept = [moved.after for moved in pair.kept if number(moved.before) != number(moved.after)]
         for member in (*pair.added, *kept):
             old = before.get(number(member))
-            if old is not None:
+            if old is not None and member.name not in pair.after.returned:
                 word = _NUMBER_WORD[pair.after.kind]
                 message = (
                     f"`{pair.after.name}.{member.name}` takes the {word} {number(member)} of `{old.name}`"
@@ -86,7 +91,7 @@ def owners_changed(changes: Changes) -> Iterator[Break]:
         if pair.before.own is not pair.after.own:
             yield Break(pair.after.position, _moved(pair.after.name, pair.before.own), pair.before.own)
     for pair, kept in changes.kept:
-        if kept.own is not (kept.after.since_revision is not None) and pair.before.own is pair.after.own:
+        if kept.own is not kept.after.own and pair.before.own is pair.after.own:
             yield Break(kept.after.position, _moved(kept.name, kept.own), kept.own)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import lint_names as names
-from .changes import members
+from .changes import members, number, owned_by
 from .faults import Finding, Level
 from .lint_names import items
 from .model import (
@@ -53,7 +53,7 @@ def _own_members(schema: Schema) -> Iterator[Report]:
         if definition.own or definition.kind is Kind.STRUCT:
             continue
         for member in members(definition):
-            if member.since_revision is not None:
+            if member.own:
                 kind = definition.kind.value
                 message = f"`{definition.name}.{member.name}` extends the format's own {kind}"
                 hint = "Who reads the format alone fails on members it does not know; use a struct's field"
@@ -87,6 +87,23 @@ def _own_origin(schema: Schema) -> Iterator[Report]:
             if definition.own and member.since is not None:
                 message = f"`{definition.name}.{member.name}` has `since`, in a type that extends the format"
                 yield Report(member.position, message, "Use `since_revision`")
+
+
+def _returned(schema: Schema) -> Iterator[Report]:
+    for definition in schema.types.values():
+        there = {member.name: member for member in members(definition)}
+        for name in definition.returned:
+            shown, member = f"{definition.name}.{name}", there.get(name)
+            if member is None:
+                message = f"`{shown}` is said to have returned and is not there"
+                yield Report(definition.position, message, "Remove it from `returned`")
+            elif owned_by(definition, member):
+                message = f"`{shown}` extends the format and is said to have returned"
+                hint = "Take a free id and name: only the format itself brings back what it gave up"
+                yield Report(member.position, message, hint)
+            elif number(member) not in definition.reserved_ids and name not in definition.reserved_names:
+                message = f"`{shown}` is said to have returned, but nothing that it has is reserved"
+                yield Report(member.position, message, "Put the number or name back into `reserved`")
 
 
 def _future(schema: Schema) -> Iterator[Report]:
@@ -247,6 +264,13 @@ RULES = (
         "a type of ours moves with our revision, not with PyTorch's version",
         '`since: "8.20"` at a field of `Writer`',
         _own_origin,
+    ),
+    LintRule(
+        "returned-member",
+        Level.WIRE,
+        "what was reserved comes back by PyTorch's hand alone",
+        "`reserved: {ids: [70], returned: [mine]}` and `mine` with `since_revision`",
+        _returned,
     ),
     LintRule(
         "since-future",

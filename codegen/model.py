@@ -144,10 +144,18 @@ class EnumValue:
     bits: int | None
     position: Position
 
+    @property
+    def own(self) -> bool:
+        """Whether the value is pt2wire's addition rather than PyTorch's."""
+        return self.since_revision is not None
+
 
 @dataclass(frozen=True, slots=True)
 class TypeDef:
-    """An enum (has `values`), or a struct or union (has `fields`), in the order of schema.yaml."""
+    """An enum (has `values`), or a struct or union (has `fields`), in the order of schema.yaml.
+
+    `returned` names the members that have a reserved number or name, as PyTorch has brought it back.
+    """
 
     name: str
     kind: Kind
@@ -158,6 +166,7 @@ class TypeDef:
     values: tuple[EnumValue, ...]
     reserved_ids: tuple[int, ...]
     reserved_names: tuple[str, ...]
+    returned: tuple[str, ...]
     position: Position
 
     @property

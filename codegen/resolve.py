@@ -27,10 +27,12 @@ _MAPPING_KEYS = ("torch", "c10", "bits")
 _MAX_FIELD_ID = 2**15 - 1  # the compact protocol writes field ids as i16
 _MIN_ENUM, _MAX_ENUM = -(2**31), 2**31 - 1
 _MAX_NUMBER = 2**31 - 1
+_RETURNED = ", or, where the format itself brought it back, name it in `reserved: {returned: [...]}`"
 _MAX_BITS = 2**15  # of one element; far more than any type has
 
 _T = TypeVar("_T")
 _Since = tuple[Version | None, int | None]
+_Reserved = tuple[tuple[int, ...], tuple[str, ...], tuple[str, ...]]
 
 
 def load_schema(path: Path) -> Schema:
@@ -166,15 +168,15 @@ class _Resolver:
             return None
         since = self._since(keys, what, entry.position, None)
         doc = self._doc(keys, what)
-        ids, names = self._reserved(keys)
+        ids, names, returned = reserved = self._reserved(keys)
         fields: tuple[Field, ...] = ()
         values: tuple[EnumValue, ...] = ()
         if kind is Kind.ENUM:
             values = self._values(name, keys.get(body), since)
-            self._check_numbers(what, "value", [(v.name, v.value, v.position) for v in values], ids, names)
+            self._check_numbers(what, "value", [(v.name, v.value, v.position) for v in values], *reserved)
         else:
             fields = self._fields(name, kind, keys.get(body), since)
-            self._check_numbers(what, "id", [(f.name, f.id, f.position) for f in fields], ids, names)
+            self._check_numbers(what, "id", [(f.name, f.id, f.position) for f in fields], *reserved)
         body_element = keys.get(body)
         if isinstance(body_element, Mapping) and not body_element.entries:
             self._faults.add(
@@ -183,7 +185,7 @@ class _Resolver:
                 f"{what} has no {body}",
                 "A value of it would say nothing",
             )
-        return TypeDef(name, kind, doc, *since, fields, values, ids, names, entry.position)
+        return TypeDef(name, kind, doc, *since, fields, values, ids, names, returned, entry.position)
 
     def _kind(self, name: str, mapping: Mapping) -> Kind | None:
         if "kind" not in mapping.entries:
@@ -223,15 +225,17 @@ class _Resolver:
         self._faults.add("missing-key", position, f"{what} has neither `since` nor `since_revision`", hint)
         return None, None
 
-    def _reserved(self, keys: dict[str, Element]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    def _reserved(self, keys: dict[str, Element]) -> _Reserved:
         if "reserved" not in keys:
-            return (), ()
-        reserved = self._reader.keys(keys["reserved"], "`reserved`", (), ("ids", "names")) or {}
+            return (), (), ()
+        reserved = self._reader.keys(keys["reserved"], "`reserved`", (), ("ids", "names", "returned")) or {}
         ids = self._get(reserved, "ids", lambda e: self._reader.items(e, "`ids`")) or ()
         names = self._get(reserved, "names", lambda e: self._reader.items(e, "`names`")) or ()
+        returned = self._get(reserved, "returned", lambda e: self._reader.items(e, "`returned`")) or ()
         return (
             self._distinct(ids, lambda e: self._reader.integer(e, "a reserved id", _MIN_ENUM, _MAX_ENUM)),
             self._distinct(names, lambda e: self._reader.identifier(e, "a reserved name")),
+            self._distinct(returned, lambda e: self._reader.identifier(e, "a returned name")),
         )
 
     def _distinct(self, elements: Iterable[Element], read: Callable[[Element], _T | None]) -> tuple[_T, ...]:
@@ -240,7 +244,7 @@ class _Resolver:
         for element in elements:
             value = read(element)
             if value in found:
-                message = f"`{value}` is reserved twice"
+                message = f"`{value}` is listed twice under `reserved`"
                 hint = "Remove one of the two, or write what was meant"
                 self._faults.add("duplicate-reserved", element.position, message, hint)
             elif value is not None:
@@ -313,19 +317,22 @@ class _Resolver:
         members: list[tuple[str, int, Position]],
         reserved_ids: tuple[int, ...],
         reserved_names: tuple[str, ...],
+        returned: tuple[str, ...],
     ) -> None:
-        """Numbers are unique in a type, and neither numbers nor names come back once reserved."""
+        """Numbers are unique in a type, and neither numbers nor names come back unsaid once reserved."""
         seen: dict[int, str] = {}
         for name, number, position in members:
             if number in seen:
                 message = f"{what}: `{name}` has the {number_word} {number} of `{seen[number]}`"
                 self._faults.add("duplicate-id", position, message, "Take the next free one")
             seen.setdefault(number, name)
+            if name in returned:
+                continue
             if number in reserved_ids:
                 message = f"{what}: `{name}` takes the reserved {number_word} {number}"
-                hint = "Older files hold something else under it; take the next free one"
+                hint = f"Older files hold something else under it; take the next free one{_RETURNED}"
                 self._faults.add("reserved-id", position, message, hint)
             if name in reserved_names:
                 message = f"{what}: the name `{name}` is reserved"
-                hint = "Older files hold something else under it; choose another"
+                hint = f"Older files hold something else under it; choose another{_RETURNED}"
                 self._faults.add("reserved-name", position, message, hint)

@@ -24,6 +24,7 @@ from .helpers.artifacts import (
     add_member,
     add_own_field,
     add_value,
+    adopt_name,
     check_older,
     compendium_files,
     compendium_paths,
@@ -33,13 +34,22 @@ from .helpers.artifacts import (
     folder,
     remove_field,
     small_program,
+    use_adopted_name,
     use_field,
     use_member,
     use_nothing,
     use_own_field,
     use_value,
 )
-from .helpers.schema_edits import Bindings, Edit, free_id, import_generated, next_minor, removable
+from .helpers.schema_edits import (
+    Bindings,
+    Edit,
+    adoptable,
+    free_id,
+    import_generated,
+    next_minor,
+    removable,
+)
 from .helpers.schemas import ROOT, SCHEMA
 
 HEAD = current()
@@ -78,6 +88,7 @@ class Bump:
 NOW, OLDEST, REVISION = HEAD.schema.version, HEAD.schema.oldest_version, HEAD.schema.revision
 GONE = removable(HEAD.schema)  # by the major bump
 GONE_ID = HEAD.package.ExportedProgram.FIELD_IDS[GONE]
+ADOPTED = adoptable(HEAD.schema).name
 MINOR, MAJOR = next_minor(HEAD.schema), Version(NOW.major + 1, 0)
 BUMPS = {
     "own field": Bump(
@@ -106,6 +117,16 @@ BUMPS = {
         python=f"'still there' if hasattr(program, '{GONE}') else 'no {GONE}'",
         apache=f"'still there' if hasattr(program, '{GONE}') else 'no {GONE}'",
         cpp=f'std::cout << (has_it(*program) ? "still there" : "no {GONE}");',
+    ),
+    "adopted name": Bump(
+        edit=lambda edit: adopt_name(edit.minor().revision()),
+        use=use_adopted_name,
+        line="7 0",
+        python=f"f'{{node.{ADOPTED}}} {{len(node.own_{ADOPTED})}}'",
+        apache=f"f'{{node.{ADOPTED}}} {{len(node.own_{ADOPTED})}}'",
+        cpp=f"""
+  const auto& node = program->graph_module.graph.nodes[0];
+  std::cout << *node.{ADOPTED} << ' ' << node.own_{ADOPTED}->size();""",
     ),
 }
 
@@ -276,11 +297,32 @@ int main(int, char** argv) {{
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.name)
 def test_files_of_the_old_version_load(tree: Tree, bound: Bindings, path: Path) -> None:
-    if tree.name != "major" or path.stem != "ExportedProgram":
+    refusal = refused(tree, path)
+    if refusal is not None:
+        with pytest.raises(bound.package.CodecError, match=refusal):
+            decoded(path, bound)
+    elif refused(tree, path.with_suffix(".json")) is not None:
+        tree_in_thrift = decoded(path, bound)
+        again = bound.codec("json_codec").encode(tree_in_thrift)
+        assert bound.codec("json_codec").decode(type(tree_in_thrift), again) == tree_in_thrift
+        assert bound.codec("thrift_codec").encode(tree_in_thrift) == path.read_bytes()
+        assert again.count(f'"own_{ADOPTED}":'.encode()) == holds(path.with_suffix(".json"))
+    else:
         check_older(path, bound)
-        return
-    with pytest.raises(bound.package.CodecError, match=f"ExportedProgram has no field ({GONE_ID}|'{GONE}') "):
-        decoded(path, bound)
+
+
+def refused(tree: Tree, path: Path) -> str | None:
+    """What new bindings say of a file of the old version, where they cannot read it."""
+    if tree.name == "major" and path.stem == "ExportedProgram":
+        return f"ExportedProgram has no field ({GONE_ID}|'{GONE}') "
+    if tree.name == "adopted name" and path.suffix == ".json" and holds(path):
+        return f"{ADOPTED}: expected a 64-bit integer, found list"
+    return None
+
+
+def holds(path: Path) -> int:
+    """How often JSON holds our field, whose name PyTorch adopts: by it alone does JSON know a field."""
+    return path.read_text().count(f'"{ADOPTED}":')
 
 
 # The whole package around the changed bindings, as it would be released after the bump.
@@ -312,6 +354,9 @@ def test_the_new_package_reads_old_files_or_refuses_them_by_version(tree: Tree, 
     if tree.name == "major":
         expected = f"expected format {new} to {new}, found {old}. Load it with the PyTorch that wrote it"
         assert all(expected in text for text in said.values())
+    elif tree.name == "adopted name":
+        assert f".{ADOPTED}: expected a 64-bit integer, found list" in said.pop("ExportedProgram.json")
+        assert set(said.values()) == {f"SchemaVersion(major={old.major}, minor={old.minor})"}
     else:
         assert set(said.values()) == {f"SchemaVersion(major={old.major}, minor={old.minor})"}
 
@@ -322,6 +367,10 @@ OLD_READERS: dict[str, tuple[list[str] | str, list[str] | str]] = {
     "minor": (
         f"inputs[0].arg: Argument has no member {free_id(HEAD.schema, 'Argument')}",
         "inputs[0].arg: Argument has no member 'as_from_future'",
+    ),
+    "adopted name": (
+        [f"graph_module.graph.nodes[0].#{free_id(HEAD.schema, 'Node')}"],
+        f"nodes[0].{ADOPTED}: expected an array, found int 7",
     ),
     "major": (f"schema_version: expected format {OLDEST} to {NOW}, found {MAJOR}. Upgrade pt2wire",) * 2,
 }

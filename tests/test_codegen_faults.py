@@ -344,12 +344,17 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "an id reserved twice": (
         indented(STRUCT + f"  reserved: {{ids: [20, 30, {MARK}20]}}\n"),
         "duplicate-reserved",
-        "`20` is reserved twice",
+        "`20` is listed twice under `reserved`",
+    ),
+    "a member said to have returned twice": (
+        indented(STRUCT + f"  reserved: {{names: [x], returned: [x, {MARK}x]}}\n"),
+        "duplicate-reserved",
+        "`x` is listed twice",
     ),
     "a name reserved twice": (
         indented(STRUCT + f"  reserved: {{names: [y, {MARK}y]}}\n"),
         "duplicate-reserved",
-        "`y` is reserved twice",
+        "`y` is listed twice under `reserved`",
     ),
     "an unknown key in reserved": (
         indented(STRUCT + f"  reserved: {{{MARK}numbers: [1]}}\n"),

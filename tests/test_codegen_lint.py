@@ -130,6 +130,24 @@ PAIRS = [
         "`O.y` has `since`, in a type that extends the format",
     ),
     pair(
+        "returned-member",
+        indented(STRUCT.replace("A:", f"{MARK}A:") + "  reserved: {ids: [20], returned: [y]}\n"),
+        indented(STRUCT + "    y: {id: 20, type: i64, doc: Y.}\n  reserved: {ids: [20], returned: [y]}\n"),
+        "`A.y` is said to have returned and is not there",
+    ),
+    pair(
+        "returned-member",
+        indented(STRUCT.replace("x:", f"{MARK}x:") + "  reserved: {names: [y], returned: [x]}\n"),
+        indented(STRUCT + "  reserved: {names: [x], returned: [x]}\n"),
+        "`A.x` is said to have returned, but nothing that it has is reserved",
+    ),
+    pair(
+        "returned-member",
+        indented(OWN.replace("x:", f"{MARK}x:") + "  reserved: {ids: [10], returned: [x]}\n"),
+        indented(OWN + "  reserved: {ids: [20]}\n"),
+        "`O.x` extends the format and is said to have returned",
+    ),
+    pair(
         "since-future",
         field(f'{MARK}y: {{id: 20, type: i64, since: "8.21", doc: Y.}}'),
         field('y: {id: 20, type: i64, since: "8.20", doc: Y.}'),

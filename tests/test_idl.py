@@ -190,7 +190,7 @@ def struct(name: str, direct: list[str], contained: list[str], mapped: list[str]
         Field(f"f{number}", number, ref, False, None, "F.", ORIGIN, None, PLACE)
         for number, ref in enumerate(refs, 1)
     )
-    return TypeDef(name, Kind.STRUCT, "S.", ORIGIN, None, fields, (), (), (), PLACE)
+    return TypeDef(name, Kind.STRUCT, "S.", ORIGIN, None, fields, (), (), (), (), PLACE)
 
 
 NAMES = [f"T{number}" for number in range(7)]

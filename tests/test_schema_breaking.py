@@ -19,7 +19,21 @@ from pt2wire.codegen.model import Position, Schema
 from pt2wire.codegen.resolve import parse_schema
 from pt2wire.codegen.rule_list import FAULTS
 
-from .helpers.schema_changes import BASE, FLAG, MENDED, PAIRS, REVISION, THING, Pair, changed
+from .helpers.schema_changes import (
+    ADOPTED,
+    BASE,
+    CHOICE,
+    FLAG,
+    MENDED,
+    NOTE,
+    PAIRS,
+    RENAMED_TWINS,
+    REVISION,
+    THING,
+    TWINS,
+    Pair,
+    changed,
+)
 from .helpers.schemas import HEAD, MARK, SCHEMA, of_one_schema, write_marked
 
 IDS = [f"{pair.rule}: {pair.message}" for pair in PAIRS]
@@ -63,6 +77,25 @@ def test_the_finding_is_among_all_with_rule_level_and_place(before: Schema, pair
 def test_a_default_whose_number_changed_is_a_change_of_the_enum_alone(before: Schema) -> None:
     findings = breaking(before, after({"SIX: {value: 6": "SIX: {value: 7"}))
     assert {finding.rule for finding in findings} == {"value-changed", "version-low"}
+
+
+def test_types_that_are_alike_are_not_taken_for_each_other() -> None:
+    """Which of the two became which, only the keeper knows."""
+    twins, moved = (BASE.replace(CHOICE, text) for text in (TWINS, RENAMED_TWINS))
+    texts = (twins, moved.replace("list<Choice>", "list<Take>"))
+    schemas = [parse_schema(text.encode(), "twins.yaml") for text in texts]
+    messages = [f.message for f in breaking(*schemas) if f.rule in ("type-removed", "type-renamed")]
+    assert messages == ["union `Choice` was removed", "union `Option` was removed"]
+    one = parse_schema(twins.replace("  Option", "  Take").encode(), "twins.yaml")
+    messages = [f.message for f in breaking(schemas[0], one)]
+    assert messages[1:] == ["`Option` was renamed to `Take`"]
+
+
+def test_a_field_that_keeps_the_name_of_an_adopted_type_means_another_one() -> None:
+    field = "own: {id: 1001, type: optional Own, since_revision: 1, default: null, doc: O.}\n"
+    texts = [changed(changes).replace(NOTE, f"{NOTE}      {field}") for changes in ({}, ADOPTED | REVISION)]
+    (finding,) = breaking(*(parse_schema(text.encode(), "adopted.yaml") for text in texts))
+    assert (finding.rule, finding.message) == ("type-changed", "the type of `Thing.own` was Ours and is Own")
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=IDS)
@@ -120,8 +153,8 @@ AUDIT = {
     r"Struct Field removed for": {"field-removed", "member-removed", "id-changed"},
     r"Struct Field Type Changed for": {"type-changed", "id-reused", "type-renamed", "id-changed"},
     r"Struct Field Requiredness Changed for": {"made-required", "made-optional"},
-    r"Default value changed for": {"made-required", "made-optional", "default-changed"},
-    r"Struct field name changed for": {"field-renamed", "id-reused"},
+    r"Default value changed for": {"made-required", "made-optional", "default-changed", "id-reused"},
+    r"Struct field name changed for": {"field-renamed", "id-reused", "revision-low"},
     r"Name of the value \d+ changed in": {"value-renamed"},
     r"Namespace \S+ changed in": {"namespace-changed"},
     r"Struct \w+ not found in": {"type-removed", "type-renamed", "kind-changed"},
@@ -147,7 +180,9 @@ def test_apaches_compiler_agrees_where_it_can_see(tmp_path: Path, before: Schema
 def test_apaches_compiler_agrees_that_a_compatible_change_is_one(
     tmp_path: Path, before: Schema, name: str
 ) -> None:
-    assert audit(tmp_path, before, after(MENDED[name])) == []
+    said = audit(tmp_path, before, after(MENDED[name]))
+    # It does not know why a name gave way: only JSON goes by it, as the higher revision tells.
+    assert said == (["Struct field name changed for Id = 1000 in Thing"] if "adopts" in name else [])
 
 
 def audit(folder: Path, before: Schema, after: Schema) -> list[str]:

@@ -14,8 +14,8 @@ from pt2wire.codegen.cli import main
 from pt2wire.codegen.compare_torch import compare_torch
 from pt2wire.codegen.torch_schema import TorchSchemaError, find_torch, read_torch
 
-from .helpers.artifacts import add_field, add_member, add_value
-from .helpers.schema_edits import Edit, free_id, next_minor
+from .helpers.artifacts import add_field, add_member, add_value, adopt_name
+from .helpers.schema_edits import Edit, adoptable, free_id, next_minor, removable
 from .helpers.schemas import ROOT, SCHEMA
 
 FILES = ("version.py", "_export/serde/schema.yaml", "_export/serde/export_schema.thrift")
@@ -189,6 +189,50 @@ def test_the_yaml_pasted_where_it_says_makes_both_equal(
     capsys.readouterr()
     assert main(["lint", "--schema", str(path)]) == 1
     assert {line.rpartition("[")[2] for line in capsys.readouterr().out.splitlines()} == {"missing-doc]"}
+
+
+OURS = adoptable(Edit().schema)
+GIVES_WAY = f"""
+# These names are ours so far. Rename ours first, in the schema and in the runtime:
+#   the type Writer
+#   Node.{OURS.name}, which keeps the id {OURS.id}
+# JSON knows fields by name alone, so this is a revision of ours. At the top:
+revision: {Edit().schema.revision + 1}
+"""
+
+
+def test_names_of_ours_that_pytorch_adopts_are_shown_to_give_way(
+    torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = f"{OURS.name}:\n  type: Optional[int]\n  default: None"
+    extend(torch, "Node", f"{FIELD}: optional i64 {OURS.name};", line)
+    doctor(
+        torch, "export_schema.thrift", ("struct Node {", "struct Writer {\n  10: i64 x;\n}\n\nstruct Node {")
+    )
+    writer = "Writer:\n  kind: struct\n  fields:\n    x:\n      type: int\n"
+    doctor(torch, "schema.yaml", ("OptionalTensorArgument:\n", f"{writer}OptionalTensorArgument:\n"))
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 1
+    assert GIVES_WAY in capsys.readouterr().out
+    path = tmp_path / "schema.yaml"
+    edit = adopt_name(Edit().minor().revision())
+    edit.text = re.sub(r"^(  |.* type: .*)\bWriter\b", r"\1OurWriter", edit.text, flags=re.M)
+    theirs = "    doc: W.\n    fields:\n      x: {id: 10, type: i64, doc: X.}\n"
+    path.write_text(f'{edit.text}\n  Writer:\n    kind: struct\n    since: "{NEXT}"\n{theirs}')
+    doctor(torch, "schema.yaml", (f"- {NOW.minor}\nTREESPEC", f"- {NEXT.minor}\nTREESPEC"))
+    assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 0
+    assert main(["breaking", "--schema", str(path), "--against", str(SCHEMA)]) == 0
+
+
+def test_what_comes_back_is_shown_to_be_reserved(
+    torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "schema.yaml"
+    path.write_text(Edit().remove("ExportedProgram", removable(Edit().schema)).text)
+    assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 1
+    assert (
+        "# These come back, under ids or names that are reserved. Say so beside `ids` and `names`:\n"
+        f"#   ExportedProgram: `returned: [{removable(Edit().schema)}]`\n"
+    ) in capsys.readouterr().out
 
 
 INDEX = "    index:\n      type: Optional[int]\n      default: None\n"

@@ -20,7 +20,7 @@ from pt2wire.codegen.resolve import load_schema
 from pt2wire.generated import types
 
 from .compendium import documents, least
-from .schema_edits import Bindings, Edit, bindings, free_id, next_minor, removable
+from .schema_edits import Bindings, Edit, adoptable, bindings, free_id, next_minor, removable
 from .schemas import ROOT, SCHEMA
 
 COMMAND = "python -m tests.helpers.artifacts"
@@ -83,6 +83,13 @@ def add_own_field(edit: Edit) -> Edit:
     return edit.append("ExportedProgram", f"from_future: {{{entry}}}")
 
 
+def adopt_name(edit: Edit) -> Edit:
+    """Lets PyTorch add a field under the name of one of ours, which gives way."""
+    name, number, since = adoptable(edit.before).name, free_id(edit.schema, "Node"), next_minor(edit.before)
+    entry = f'id: {number}, type: optional i64, since: "{since}", default: null, doc: A number.'
+    return edit.rename("Node", name, f"own_{name}").append("Node", f"{name}: {{{entry}}}")
+
+
 def remove_field(edit: Edit) -> Edit:
     """Removes a field from ExportedProgram."""
     return edit.remove("ExportedProgram", removable(edit.before))
@@ -104,6 +111,14 @@ def use_value(program: Any, schema: Schema, types: Any) -> None:
 
 def use_own_field(program: Any, schema: Schema, types: Any) -> None:
     program.from_future = "from the future"
+    program.writer = types.Writer("pt2wire", "9.9", schema.revision)
+
+
+def use_adopted_name(program: Any, schema: Schema, types: Any) -> None:
+    """A number in PyTorch's field, a list in ours."""
+    node, name = program.graph_module.graph.nodes[0], adoptable(Edit().before).name
+    setattr(node, name, 7)
+    setattr(node, f"own_{name}", [])
     program.writer = types.Writer("pt2wire", "9.9", schema.revision)
 
 

@@ -74,6 +74,12 @@ NEW = 'new: {id: 60, type: optional i64, since: "8.21", default: null, doc: N.}\
 AS_INT = "      as_int: {id: 10, type: i64, doc: I.}\n"
 AS_TEXT = "      as_text: {id: 20, type: string, doc: T.}\n"
 NEW_OWN = "new: {id: 1001, type: optional i64, since_revision: 2, default: null, doc: N.}\n"
+MINE = "mine: {id: 1000, type: optional i64, since_revision: 1, default: null, doc: M.}\n"
+#: PyTorch adopts the names of a field and a type of ours, which go on under others.
+ADOPTED = MINOR | {
+    MINE: f'mine: {{id: 60, type: optional string, since: "8.21", default: null, doc: M.}}\n      own_{MINE}',
+    OWN: OWN.replace("  Own:", "  Ours:") + OWN.replace("since_revision: 1", 'since: "8.21"'),
+}
 
 
 def added(line: str, after: str = NOTE) -> dict[str, str]:
@@ -144,6 +150,14 @@ PAIRS = [
     ),
     Pair(
         "id-reused",
+        MAJOR | {NOTE: f"{MARK}remark: {{id: 50, type: i64, default: 0, doc: R.}}\n"},
+        MAJOR
+        | {NOTE: "remark: {id: 50, type: i64, default: 0, doc: R.}\n"}
+        | {"ids: [70], names: [gone]": "ids: [70, 50], names: [gone, note], returned: [remark]"},
+        "`Thing.remark` takes the id 50 of `note`",
+    ),
+    Pair(
+        "id-reused",
         {"as_int: {id: 10": f"{MARK}as_int: {{id: 20", "as_text: {id: 20": "as_text: {id: 30"},
         MAJOR | {"as_int: {id: 10": "as_int: {id: 40", "as_text: {id: 20": "as_text: {id: 30"},
         "`Choice.as_int` takes the id 20 of `as_text`",
@@ -153,6 +167,14 @@ PAIRS = [
         {"ids: [70]": "ids: []", NOTE: NOTE + f"      {MARK}" + NEW.replace("60", "70")},
         {NOTE: NOTE + "      " + NEW},
         "`70` is no longer reserved in `Thing`",
+    ),
+    Pair(
+        "reserved-dropped",
+        MINOR | {"names: [gone]": "names: []", NOTE: NOTE + f"      {MARK}" + NEW.replace("new", "gone")},
+        MINOR
+        | {"names: [gone]": "names: [gone], returned: [gone]"}
+        | {NOTE: NOTE + "      " + NEW.replace("new", "gone")},
+        "`gone` is no longer reserved in `Thing`",
     ),
     Pair(
         "reserved-dropped",
@@ -332,6 +354,18 @@ PAIRS = [
         "`Choice` was renamed to `Pick`",
     ),
     Pair(
+        "type-renamed",
+        {"  Own:": f"  {MARK}Ours:"},
+        ADOPTED | REVISION,
+        "`Own` was renamed to `Ours`",
+    ),
+    Pair(
+        "field-renamed",
+        {"mine: {id: 1000": f"{MARK}own_mine: {{id: 1000"},
+        ADOPTED | REVISION,
+        "field `Thing.mine` was renamed to `own_mine`",
+    ),
+    Pair(
         "value-renamed",
         {"ONE: {value: 1": f"{MARK}UNO: {{value: 1"},
         MAJOR | {"ONE: {value: 1": "UNO: {value: 1"},
@@ -461,6 +495,12 @@ PAIRS = [
         "`revision` is 1 as before, in spite of new extensions: `Thing.new`",
     ),
     Pair(
+        "revision-low",
+        ADOPTED | {"revision: 1\n": f"{MARK}revision: 1\n"},
+        ADOPTED | REVISION,
+        "`revision` is 1 as before, in spite of new extensions: `Thing.own_mine`",
+    ),
+    Pair(
         "revision-idle",
         {"revision: 1\n": f"{MARK}revision: 2\n"},
         REVISION | added(NEW_OWN),
@@ -543,6 +583,10 @@ def changed(changes: dict[str, str]) -> str:
     return text
 
 
+#: Two types that are alike, and the same two under other names.
+TWINS = CHOICE + CHOICE.replace("  Choice", "  Option")
+RENAMED_TWINS = TWINS.replace("  Choice", "  Pick").replace("  Option", "  Take")
+
 #: Changes that come with all that they demand.
 MENDED = {
     "nothing": {},
@@ -556,6 +600,10 @@ MENDED = {
         "      ONE: {value: 1, c10: One, doc: O.}\n": "      ONE: {value: 1, c10: One, doc: O.}\n"
         '      TWO: {value: 2, since: "8.21", doc: T.}\n',
     },
+    "names of ours that PyTorch adopts, with both numbers": ADOPTED | REVISION,
+    "what was reserved and comes back, said so": MINOR
+    | {"names: [gone]": "names: [gone], returned: [gone]"}
+    | {NOTE: NOTE + '      gone: {id: 70, type: optional i64, since: "8.21", default: null, doc: G.}\n'},
     "anything, reserved, with a major version": MAJOR
     | {FLAG: "", "x: {id: 10, type: i64": "x: {id: 10, type: double"}
     | {"ids: [70], names: [gone]": "ids: [70, 40], names: [gone, flag]"},

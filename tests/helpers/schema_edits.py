@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, Self
 
-from pt2wire.codegen.model import Schema, Version
+from pt2wire.codegen.model import Field, ListType, Schema, Version
 from pt2wire.codegen.outputs import render_all, write_files
 from pt2wire.codegen.resolve import parse_schema
 
@@ -76,6 +76,14 @@ class Edit:
         self.text = "".join(lines)
         return self
 
+    def rename(self, type_name: str, field_name: str, new_name: str) -> Self:
+        """Renames a field where it is defined."""
+        field = next(field for field in self.schema.types[type_name].fields if field.name == field_name)
+        lines = self.text.splitlines(keepends=True)
+        lines[field.position.line - 1] = lines[field.position.line - 1].replace(field_name, new_name, 1)
+        self.text = "".join(lines)
+        return self
+
     def remove(self, type_name: str, field_name: str) -> Self:
         """Removes a field and reserves its id and name."""
         definition = self.schema.types[type_name]
@@ -102,6 +110,13 @@ def removable(schema: Schema) -> str:
     """A field of ExportedProgram that a new major version may lack: readers do not demand it."""
     fields = schema.types["ExportedProgram"].fields
     return next(field.name for field in fields if field.default and not field.own)
+
+
+def adoptable(schema: Schema) -> Field:
+    """A field of ours in Node, a list, whose name PyTorch may come to use."""
+    return next(
+        field for field in schema.types["Node"].fields if field.own and isinstance(field.type, ListType)
+    )
 
 
 def free_id(schema: Schema, type_name: str, *, own: bool = False) -> int:

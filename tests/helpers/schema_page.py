@@ -48,8 +48,9 @@ def section(page: str, heading: str) -> str:
 
 
 def bumps(page: str) -> list[str]:
-    """The headings of the three bumps."""
-    return re.findall(r"^### .*$", section(page, WALK), re.M)[:3]
+    """The headings of the bumps: what has a patch."""
+    headings = re.findall(r"^### .*$", section(page, WALK), re.M)
+    return [heading for heading in headings if "```diff\n" in section(page, heading)]
 
 
 def fresh_tree(path: Path, page: str) -> Path:

@@ -10,7 +10,8 @@ from ..generated import types
 from ..limits import raising
 from ..names import check_device, check_identifier
 from ..operators import FLAT_APPLY, OF_TEXTS, TargetKind
-from .scopes import Pending, Problem, Scope
+from .rules import Problem
+from .scopes import Pending, Scope
 
 
 def check_argument(scope: Scope, argument: types.Argument) -> None:

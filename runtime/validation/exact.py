@@ -219,14 +219,14 @@ def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], name
         if name not in names:
             scope.add("exact", f"expected the name of a node with notes, found {name[:80]!r}")
         limits = scope.program.permissions.limits
-        for key, message in metadata_problems(noted.metadata, scope.program.metadata, limits):
-            scope.add("metadata", message, f".metadata[{key!r}]")
+        for key, fault in metadata_problems(noted.metadata, scope.program.metadata, limits):
+            scope.add(fault.rule, fault.message, f".metadata[{key!r}]")
         if noted.custom is not None:
             for message in note_problems(noted.custom, noted.metadata.get("custom"), limits):
                 scope.add("exact", message)
         if noted.module_stack is not None:
-            for message in module_stack_problems(noted.module_stack, noted.metadata, scope.program.metadata):
-                scope.add("exact", message, ".module_stack")
+            for fault in module_stack_problems(noted.module_stack, noted.metadata, scope.program.metadata):
+                scope.add(fault.rule, fault.message, ".module_stack")
 
 
 def note_problems(note: types.Value, text: str | None, limits: Limits = DEFAULT_LIMITS) -> Iterator[str]:

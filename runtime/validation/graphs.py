@@ -149,8 +149,8 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             scope.add("exact", message, ".custom")
     if node.module_stack is not None:
         scope.program.own = True
-        for message in module_stack_problems(node.module_stack, node.metadata, scope.program.metadata):
-            scope.add("exact", message, ".module_stack")
+        for fault in module_stack_problems(node.module_stack, node.metadata, scope.program.metadata):
+            scope.add(fault.rule, fault.message, ".module_stack")
     if scope.depth == 0:
         _check_tokens(scope, node)
     if target is not None and exact:  # else the arguments say two things
@@ -158,8 +158,8 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
     if node.name is not None:
         scope.take(node.name)
         scope.check_name(node.name, ".name")
-    for key, message in metadata_problems(node.metadata, scope.program.metadata, limits):
-        scope.add("metadata", message, f".metadata[{key!r}]")
+    for key, fault in metadata_problems(node.metadata, scope.program.metadata, limits):
+        scope.add(fault.rule, fault.message, f".metadata[{key!r}]")
     # The single output of a higher-order operator may come in a tuple, and is then another node's.
     is_higher_order = problem is None and called is TargetKind.HIGHER_ORDER
     if is_higher_order:

@@ -14,6 +14,7 @@ from ..errors import DeserializeError
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
 from ..module_stacks import path_problem, split_module_stack
+from .rules import Problem
 
 _SEPARATOR = ";"
 
@@ -42,8 +43,8 @@ class KnownMetadata:
 
 def metadata_problems(
     metadata: Mapping[str, str], known: KnownMetadata, limits: Limits = DEFAULT_LIMITS
-) -> Iterator[tuple[str, str]]:
-    """What is wrong with the metadata of one node: keys, each with a message.
+) -> Iterator[tuple[str, Problem]]:
+    """What is wrong with the metadata of one node: keys, each with a problem.
 
     Args:
         metadata: The metadata.
@@ -67,17 +68,17 @@ def metadata_problems(
             yield key, problem
 
 
-def _module_stack(text: str, known: KnownMetadata, limits: Limits) -> str | None:
+def _module_stack(text: str, known: KnownMetadata, limits: Limits) -> Problem | None:
     try:
         modules = split_module_stack(text)
     except DeserializeError as error:
-        return error.message
+        return Problem("metadata", error.message)
     return next(_module_problems([(key, path) for key, path, _ in modules], known), None)
 
 
 def module_stack_problems(
     frames: Sequence[types.ModuleFrame], metadata: Mapping[str, str], known: KnownMetadata
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     """What is wrong with the modules in which a node was made, next to the metadata that PyTorch reads.
 
     Example:
@@ -86,24 +87,29 @@ def module_stack_problems(
         []
     """
     if metadata.get("nn_module_stack"):
-        yield "expected no metadata['nn_module_stack'] beside the exact one, found some"
+        yield Problem("exact", "expected no metadata['nn_module_stack'] beside the exact one, found some")
     if len({frame.key for frame in frames}) != len(frames):
-        yield "expected each key once, found one again"
+        yield Problem("exact", "expected each key once, found one again")
     yield from _module_problems([(frame.key, frame.path) for frame in frames], known)
 
 
-def _module_problems(modules: Iterable[tuple[str, str]], known: KnownMetadata) -> Iterator[str]:
+def _module_problems(modules: Iterable[tuple[str, str]], known: KnownMetadata) -> Iterator[Problem]:
     for key, path in modules:
         if (problem := path_problem(path)) is not None:
-            yield problem
+            yield Problem("module-path", problem)
         if (other := known.modules.setdefault(key, path)) != path:
-            yield f"expected one path of the module {key[:80]!r}, found {other[:80]!r} and {path[:80]!r}"
+            yield Problem(
+                "metadata",
+                f"expected one path of the module {key[:80]!r}, found {other[:80]!r} and {path[:80]!r}",
+            )
 
 
-def _source_stack(text: str, known: KnownMetadata, limits: Limits) -> str | None:
+def _source_stack(text: str, known: KnownMetadata, limits: Limits) -> Problem | None:
     for entry in text.split(_SEPARATOR):
         if entry.count(",") != 1:
-            return f"expected a name and a function with a comma between, found {entry[:80]!r}"
+            return Problem(
+                "metadata", f"expected a name and a function with a comma between, found {entry[:80]!r}"
+            )
     return None
 
 
@@ -130,7 +136,17 @@ def _inner(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _from_node(text: str, known: KnownMetadata, limits: Limits) -> str | None:
+def _custom(text: str, known: KnownMetadata, limits: Limits) -> Problem | None:
+    message = check_json(text, limits)
+    return None if message is None else Problem("metadata", message)
+
+
+def _from_node(text: str, known: KnownMetadata, limits: Limits) -> Problem | None:
+    message = _source_problem(text, limits)
+    return None if message is None else Problem("metadata", message)
+
+
+def _source_problem(text: str, limits: Limits) -> str | None:
     try:
         pending: list[tuple[Any, int]] = [(json.loads(text), 0)]
     except (ValueError, RecursionError) as error:
@@ -154,9 +170,9 @@ def _from_node(text: str, known: KnownMetadata, limits: Limits) -> str | None:
     return None
 
 
-_CHECKS: Mapping[str, Callable[[str, KnownMetadata, Limits], str | None]] = {
+_CHECKS: Mapping[str, Callable[[str, KnownMetadata, Limits], Problem | None]] = {
     "nn_module_stack": _module_stack,
     "source_fn_stack": _source_stack,
-    "custom": lambda text, known, limits: check_json(text, limits),
+    "custom": _custom,
     "from_node": _from_node,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..findings import Finding
@@ -105,6 +106,12 @@ _RULES = (
     Rule("treespec", "tree", "A treespec is in the language that PyTorch writes.", unsafe=True),
     Rule("treespec-leaves", "tree", "A treespec has as many leaves as there are values."),
     Rule("metadata", "tree", "Metadata of nodes and graphs is in the format that loading takes apart."),
+    Rule(
+        "module-path",
+        "tree",
+        "The path of a module stays a text in the source that unflattening makes of it.",
+        unsafe=True,
+    ),
     Rule("exact", "tree", "A field of our own says what PyTorch's field says, only more exactly."),
     Rule("writer", "tree", "A program with fields of our own says who wrote them."),
     Rule(
@@ -147,6 +154,14 @@ RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in _RULES})
 # more memory than the file.
 _LISTED = 1_000
 _MOST_TEXT = 2_000  # characters of a path or a message
+
+
+class Problem(NamedTuple):
+    """What is wrong with something, before it is known where that is."""
+
+    rule: str
+    message: str
+    hint: str | None = None
 
 
 class Findings:

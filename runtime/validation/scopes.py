@@ -11,7 +11,7 @@ from ..operators import HIGHER_ORDER, Target, TargetKind, allowing, parse_target
 from ..permissions import Permissions
 from ..treespecs import TreeSpecNode
 from .metadata import KnownMetadata
-from .rules import Findings
+from .rules import Findings, Problem
 from .values import Symbols
 
 #: The kinds of values, with the field of `Graph` that describes each.
@@ -22,14 +22,6 @@ KINDS: Mapping[str, str] = {
     "sym_float": "sym_float_values",
     "custom_obj": "custom_obj_values",
 }
-
-
-class Problem(NamedTuple):
-    """What is wrong with something, before it is known where that is."""
-
-    rule: str
-    message: str
-    hint: str | None = None
 
 
 class Pending(NamedTuple):

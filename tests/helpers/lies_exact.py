@@ -202,7 +202,7 @@ def modules_with_a_key_twice(tree: Tree) -> None:
 
 
 @lie(
-    "exact",
+    "module-path",
     f"{NODE}.module_stack",
     f"expected a path that stays a text when source is made of it, found 'a\\\\', {COND}",
 )

@@ -244,6 +244,17 @@ def module_stack_in_no_format(tree: Tree) -> None:
     tree.graph_module.graph.nodes[0].metadata["nn_module_stack"] = "one"
 
 
+@lie(
+    "module-path",
+    f"{GRAPH}.nodes[0].metadata['nn_module_stack']",
+    "expected a path that stays a text when source is made of it, found 'a\" + stop() + \"', "
+    "in node 'sym_size_int_1' (torch.ops.aten.sym_size.int)",
+    "training",
+)
+def module_path_that_goes_on_as_source(tree: Tree) -> None:
+    tree.graph_module.graph.nodes[0].metadata["nn_module_stack"] = 'k,a" + stop() + ",m.L'
+
+
 @lie("tensor-meta", f"{GRAPH}.tensor_values['sin'].layout", "expected a layout, found Unknown")
 def unknown_layout(tree: Tree) -> None:
     tree.graph_module.graph.tensor_values["sin"].layout = types.Layout.Unknown

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from .generated.types import BITS, ExtraScalarType, Layout, ScalarType, TensorMeta
 
+#: For each sparse layout the names of its tensors, of which the last one holds the elements.
 PARTS = MappingProxyType(
     {
         Layout.SparseCoo: ("indices", "values"),
@@ -15,10 +16,9 @@ PARTS = MappingProxyType(
         Layout.SparseBsc: ("ccol_indices", "row_indices", "values"),
     }
 )
-"""For each sparse layout the names of its tensors, of which the last one holds the elements."""
 
+#: Layouts without strides and storage offset.
 COMPRESSED = frozenset(PARTS) - {Layout.SparseCoo}
-"""Layouts without strides and storage offset."""
 
 
 def element_type(meta: TensorMeta) -> ScalarType | ExtraScalarType:
@@ -26,10 +26,10 @@ def element_type(meta: TensorMeta) -> ScalarType | ExtraScalarType:
     return meta.dtype if meta.extra_dtype is None else meta.extra_dtype
 
 
+#: Bytes of one element. Numbers of the two enums differ, so that they can be keys of one table.
 ITEM_SIZES: dict[ScalarType | ExtraScalarType, int] = {
     kind(dtype): bits // 8
     for kind in (ScalarType, ExtraScalarType)
     for dtype, bits in BITS[kind].items()
     if bits % 8 == 0
 }
-"""Bytes of one element. Numbers of the two enums differ, so that they can be keys of one table."""

@@ -33,8 +33,8 @@ FIXED_CONTENT: dict[str, bytes] = {
     BYTEORDER: b"little",
 }
 
+#: Bytes to which the content of a stored record is aligned within the file.
 ALIGNMENT = 64
-"""Bytes to which the content of a stored record is aligned within the file."""
 
 
 def program_json(name: str) -> str:

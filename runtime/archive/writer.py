@@ -16,8 +16,8 @@ from .records import ALIGNMENT, EXTRA, ROOT
 _LOCAL_HEADER_SIZE = 30
 _ZIP64_EXTRA_SIZE = 20
 _PADDING_HEADER = struct.Struct("<2sH")
+#: From this size on a record gets 64-bit sizes; deflating may add a little.
 _LARGE = 0xFFFFFFFF - 64 * MIB
-"""From this size on a record gets 64-bit sizes; deflating may add a little."""
 
 
 class ArchiveWriter:

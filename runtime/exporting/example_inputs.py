@@ -20,8 +20,8 @@ from torch.utils import _pytree as pytree
 from ..generated.types import TORCH_NAMES, ExtraScalarType
 from ..warning import warn_user
 
+#: The only one of which torch.load(weights_only=True) reads everything.
 DEFAULT_PICKLE_PROTOCOL = 2
-"""The only one of which torch.load(weights_only=True) reads everything."""
 
 
 def export_example_inputs(
@@ -111,7 +111,7 @@ def _plain(leaf: object) -> object:
     return leaf
 
 
+#: Dtypes that torch.save does not know. An element is one byte, and the program says what it is.
 _NOT_PICKLED = frozenset(
     getattr(torch, name) for name in TORCH_NAMES[ExtraScalarType].values() if "int" in name
 )
-"""Dtypes that torch.save does not know. An element is one byte, and the program says what it is."""

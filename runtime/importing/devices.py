@@ -19,11 +19,11 @@ from .faults import located
 from .values import import_device
 
 Device: TypeAlias = str | torch.device
+#: One device for everything; other devices by the old ones; or a function from an old to a new one.
 DeviceMap: TypeAlias = Device | Mapping[Device, Device] | Callable[[torch.device], Device | None]
-"""One device for everything; other devices by the old ones; or a function from an old to a new one."""
 
+#: Device types for which torch has no autocast; a region keeps the type that it had.
 _NO_AUTOCAST = frozenset({"meta"})
-"""Device types for which torch has no autocast; a region keeps the type that it had."""
 
 
 class Devices:

@@ -30,8 +30,8 @@ from .values import import_dtype, import_layout
 
 ExampleInputs = tuple[tuple[Any, ...], dict[str, Any]]
 
+#: For a size that was never known. Any would do: guards look at the structure of example inputs only.
 _UNKNOWN_SIZE = 2
-"""For a size that was never known. Any would do: guards look at the structure of example inputs only."""
 
 
 def import_example_inputs(

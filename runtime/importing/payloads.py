@@ -23,8 +23,8 @@ from ..warning import warn_user
 from .pickles import open_object, open_pickle
 from .values import import_device, import_dtype, import_layout
 
+#: Bytes: the largest element. PyTorch's kernels may assume at least this.
 _MEMORY_ALIGNMENT = 16
-"""Bytes: the largest element. PyTorch's kernels may assume at least this."""
 
 
 @dataclass(slots=True)

@@ -22,7 +22,9 @@ from .model import (
 )
 from .render import banner, render
 
-_WORDS = """
+#: Words that cannot be names in C++17 or 20, and macros that GNU compilers define by default.
+KEYWORDS = frozenset(
+    """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
     char32_t class compl concept const consteval constexpr constinit const_cast continue co_await
     co_return co_yield decltype default delete do double dynamic_cast else enum explicit export extern
@@ -31,15 +33,11 @@ _WORDS = """
     sizeof static static_assert static_cast struct switch template this thread_local throw true try
     typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq linux
     unix i386 errno stdin stdout stderr assert NULL EOF
-"""
-#: Words that cannot be names in C++17 or 20, and macros that GNU compilers define by default.
-KEYWORDS = frozenset(_WORDS.split())
+""".split()
+)
 #: Names that every union has for itself.
 UNION_NAMES = frozenset(
-    {
-        *("Tag", "tag", "index", "unknown", "member_name", "visit", "variant"),
-        *("get", "get_if", "find", "emplace", "make", "set", "Variant"),
-    }
+    "Tag tag index unknown member_name visit variant get get_if find emplace make set Variant".split()
 )
 
 #: A union's member over this size (bytes, in View storage) is kept beside the union, which stays at 40 bytes.

@@ -6,7 +6,9 @@ LLVM's compilers with GNU's C library on Linux; tests/test_codegen_names.py asks
 
 from __future__ import annotations
 
-_MACROS = """
+#: All but words that stand in `cpp.KEYWORDS`, and names of a form that no schema may use.
+MACROS = frozenset(
+    """
 ADJ_ESTERROR ADJ_FREQUENCY ADJ_MAXERROR ADJ_MICRO ADJ_NANO ADJ_OFFSET ADJ_OFFSET_SINGLESHOT
 ADJ_OFFSET_SS_READ ADJ_SETOFFSET ADJ_STATUS ADJ_TAI ADJ_TICK ADJ_TIMECONST AIO_PRIO_DELTA_MAX
 ATOMIC_BOOL_LOCK_FREE ATOMIC_CHAR16_T_LOCK_FREE ATOMIC_CHAR32_T_LOCK_FREE ATOMIC_CHAR8_T_LOCK_FREE
@@ -138,6 +140,5 @@ XATTR_LIST_MAX XATTR_NAME_MAX XATTR_SIZE_MAX X_OK alloca be16toh be32toh be64toh
 htole16 htole32 htole64 issubnormal le16toh le32toh le64toh math_errhandling offsetof pthread_cleanup_pop
 pthread_cleanup_pop_restore_np pthread_cleanup_push pthread_cleanup_push_defer_np sched_priority strdupa
 strndupa va_arg va_copy va_end va_start
-"""
-#: Without words that stand in `cpp.KEYWORDS`, and without names of a form that no schema may use.
-MACROS = frozenset(_MACROS.split())
+""".split()
+)

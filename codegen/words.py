@@ -11,12 +11,9 @@ import keyword
 from . import cpp
 from .macros import MACROS
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_THRIFT_WORDS = """
+#: What Apache's compiler refuses as a name: its own words, and those of languages it generates for.
+THRIFT = frozenset(
+    """
 BEGIN END __CLASS__ __DIR__ __FILE__ __FUNCTION__ __LINE__ __METHOD__ __NAMESPACE__ abstract alias and
 args as assert async begin binary bool break byte case catch class clone const continue cpp_include
 cpp_namespace cpp_type declare def default del delete do double dynamic elif else elseif elsif end
@@ -28,13 +25,11 @@ register required rescue retry return ruby_namespace self senum service set size
 smalltalk_category smalltalk_prefix static string struct super switch synchronized then this throw throws
 transient true try typedef undef union unless unsigned until use uuid var virtual void volatile when while
 with xor xsd_all xsd_attrs xsd_namespace xsd_nillable xsd_optional yield
-"""
-
-#: What Apache's compiler refuses as a name: its own words, and those of languages it generates for.
-THRIFT = frozenset(_THRIFT_WORDS.split())
+""".split()
+)
 
 #: Names of the generated Python modules, and of what those have that import the types.
-_PYTHON_MODULES = _words(
+_PYTHON_MODULES = frozenset(
     """
 Any BITS BUILDERS BY_ID BY_NAME C10_NAMES Callable ClassVar CodecError DEEP DepthError FIELD_IDS FieldSpec
 IntEnum Iterable KW_ONLY ListOf MAX_INT MAX_JSON_DEPTH MAX_THRIFT_DEPTH MIN_INT MapOf NEWER OLDEST_VERSION
@@ -45,34 +40,34 @@ names number o optional own p partial parts pop read_binary read_bool read_doubl
 read_list read_map read_str required room self shown shown_names slot text thrift_codec tree type_ type_name
 types unknown unread unset v v1 value values write_binary write_bool write_double write_int write_list
 write_map write_str
-"""
+""".split()
 )
 
 #: Attributes of structs in Python, and names within their classes.
-_PYTHON_STRUCTS = _words(
+_PYTHON_STRUCTS = frozenset(
     """
 ClassVar FIELD_IDS KW_ONLY bool bytes dict field float int list mro str
-"""
+""".split()
 )
 
 #: The same of unions.
-_PYTHON_UNIONS = _words(
+_PYTHON_UNIONS = frozenset(
     """
 ClassVar FIELD_IDS SLOTS become blank bool bytes create dict float int list property staticmethod str type
 value
-"""
+""".split()
 )
 
 #: Attributes of enums in Python, of any version.
-_PYTHON_ENUMS = _words(
+_PYTHON_ENUMS = frozenset(
     """
 as_integer_ratio bit_count bit_length conjugate denominator from_bytes imag mro name numerator real to_bytes
 value
-"""
+""".split()
 )
 
 #: Names that the C++ headers declare beside the types.
-_CPP_NAMESPACES = _words(
+_CPP_NAMESPACES = frozenset(
     """
 Archive ArchiveOptions Arena Binary Box Bytes CompactReader CompactWriter CrcTables Decoder Document
 Encoder Entry Error FieldGuard FieldHeader FieldInfo FlatMap Form Indirect ItemGuard JsonDecoder
@@ -88,39 +83,39 @@ oldest_version_minor over_budget owned pt2wire read_json read_thrift refuse_skip
 schema_version_major schema_version_minor sha256 sha256_constants thrift_type thrift_types to_owned
 torch_name treespec_version type_info utf8_sequence valid_mixed_prefix valid_utf8_prefix wire_name
 wire_names write_thrift
-"""
+""".split()
 )
 
 #: Names within structs and unions in C++.
-_CPP_BODIES = _words(
+_CPP_BODIES = frozenset(
     """
 Binary Indirect List Map Member S String Union detail std
-"""
+""".split()
 )
 
 #: What the comparisons of the C++ header call their first argument, which hides a type from the second.
-_CPP_PARAMETERS = _words("a")
+_CPP_PARAMETERS = frozenset({"a"})
 
 #: Constants of the IDL.
-_THRIFT_CONSTANTS = _words(
+_THRIFT_CONSTANTS = frozenset(
     """
 OLDEST_VERSION_MAJOR OLDEST_VERSION_MINOR REVISION TREESPEC_VERSION VERSION_MAJOR VERSION_MINOR
-"""
+""".split()
 )
 
 #: Methods of what Apache's compiler makes of a struct.
-_THRIFT_METHODS = _words(
+_THRIFT_METHODS = frozenset(
     """
 printTo read validate write
-"""
+""".split()
 )
 
 #: Names in the modules and headers that Apache's compiler makes, which a type would hide there.
-_THRIFT_CODE = _words(
+_THRIFT_CODE = frozenset(
     """
 TApplicationException TException TFrozenDict TMessageType TProtocolException TTransport TType all_structs fid
 fix_spec fname ftype int16_t int32_t int64_t iprot oprot sys uint32_t
-"""
+""".split()
 )
 
 #: Words of the schema language itself: a type so named could not be told from them.

@@ -39,8 +39,6 @@ from .limits import DEFAULT_LIMITS, Limits, raising
 
 _MAX_DECIMAL_EXPONENT = 324  # of the smallest double; the largest has 308
 
-_names = str.split
-
 _TOKEN = re.compile(
     r"""[ ]*(?:
         (?P<name>[A-Za-z_][A-Za-z0-9_]*) | (?P<integer>-?[0-9]+)
@@ -54,21 +52,21 @@ _DECIMAL = re.compile(r"-?[0-9]{1,400}(\.[0-9]{0,400})?(e[+-]?[0-9]{1,9})?|[+-]?
 # A relation of numbers alone is true or false, and sympy writes just that. Where it fails to see which, as of
 # `0 <= ToFloat(0.0)`, cases with such a condition make it calculate without end. So do numbers beside symbols
 # whose value it fails to see: of any function but these.
-_SEEN_THROUGH = frozenset(_names("Add Mul Pow ExprCondPair"))
+_SEEN_THROUGH = frozenset("Add Mul Pow ExprCondPair".split())
 
 # Functions whose value is a float, and those whose value is one if an argument is.
 _FLOAT_VALUED = frozenset(
-    _names("ToFloat TruncToFloat IntTrueDiv FloatTrueDiv FloatPow RoundDecimal")
+    "ToFloat TruncToFloat IntTrueDiv FloatTrueDiv FloatPow RoundDecimal".split()
     + [name for name in FUNCTIONS if name.startswith("OpaqueUnaryFn_")]
 )
 _FLOAT_PRESERVING = frozenset(
-    _names("Add Mul Pow Abs Max Min Identity Where Piecewise ExprCondPair Mod PythonMod")
+    "Add Mul Pow Abs Max Min Identity Where Piecewise ExprCondPair Mod PythonMod".split()
 )
 # Given floats, these search for a common divisor without end. torch gives them integers only.
-_NO_FLOATS = frozenset(_names("FloorDiv CleanDiv CeilDiv RShift ModularIndexing"))
+_NO_FLOATS = frozenset("FloorDiv CleanDiv CeilDiv RShift ModularIndexing".split())
 
 # What PyTorch finds the range of in time that doubles with each that is in another.
-_DIVISIONS = frozenset(_names("FloorDiv CleanDiv CeilDiv Mod PythonMod ModularIndexing"))
+_DIVISIONS = frozenset("FloorDiv CleanDiv CeilDiv Mod PythonMod ModularIndexing".split())
 
 
 class _Part(NamedTuple):

@@ -12,8 +12,6 @@ from typing import Literal, NamedTuple
 
 Sort = Literal["number", "boolean", "case"]
 
-_names = str.split
-
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -73,43 +71,43 @@ def _numbers(count: int, most: int | None = -1, result: Sort = "number") -> Sign
     return Signature(count, count if most == -1 else most, ("number",), result)
 
 
-RELATIONS = frozenset(_names("Equality Unequality StrictLessThan LessThan StrictGreaterThan GreaterThan"))
+RELATIONS = frozenset("Equality Unequality StrictLessThan LessThan StrictGreaterThan GreaterThan".split())
 
 FUNCTIONS: dict[str, Signature] = {
     # sympy
-    **dict.fromkeys(_names("Add Mul"), _numbers(0, None)),
+    **dict.fromkeys("Add Mul".split(), _numbers(0, None)),
     "Pow": _numbers(2),
-    **dict.fromkeys(_names("Abs floor ceiling"), _numbers(1)),
+    **dict.fromkeys("Abs floor ceiling".split(), _numbers(1)),
     **dict.fromkeys(RELATIONS, _numbers(2, result="boolean")),
-    **dict.fromkeys(_names("And Or"), Signature(0, None, ("boolean",), "boolean")),
+    **dict.fromkeys("And Or".split(), Signature(0, None, ("boolean",), "boolean")),
     "Not": Signature(1, 1, ("boolean",), "boolean"),
     "Piecewise": Signature(1, None, ("case",), "number"),
     "ExprCondPair": Signature(2, 2, ("number", "boolean"), "case"),
     # torch.utils._sympy.functions
-    **dict.fromkeys(_names("Max Min IsNonOverlappingAndDenseIndicator"), _numbers(1, None)),
-    **dict.fromkeys(_names("FloorDiv CleanDiv CeilDiv Mod PythonMod IntTrueDiv FloatTrueDiv"), _numbers(2)),
-    **dict.fromkeys(_names("LShift RShift PowByNatural FloatPow RoundDecimal"), _numbers(2)),
-    **dict.fromkeys(_names("ToFloat CeilToInt FloorToInt RoundToInt TruncToInt"), _numbers(1)),
-    **dict.fromkeys(_names("TruncToFloat Identity"), _numbers(1)),
+    **dict.fromkeys("Max Min IsNonOverlappingAndDenseIndicator".split(), _numbers(1, None)),
+    **dict.fromkeys("FloorDiv CleanDiv CeilDiv Mod PythonMod IntTrueDiv FloatTrueDiv".split(), _numbers(2)),
+    **dict.fromkeys("LShift RShift PowByNatural FloatPow RoundDecimal".split(), _numbers(2)),
+    **dict.fromkeys("ToFloat CeilToInt FloorToInt RoundToInt TruncToInt".split(), _numbers(1)),
+    **dict.fromkeys("TruncToFloat Identity".split(), _numbers(1)),
     "ModularIndexing": _numbers(3),
     "Where": Signature(3, 3, ("boolean", "number"), "number"),
-    **{f"BitwiseFn_bitwise_{name}": _numbers(2) for name in _names("and or xor")},
+    **{f"BitwiseFn_bitwise_{name}": _numbers(2) for name in "and or xor".split()},
     **{
         f"OpaqueUnaryFn_{name}": _numbers(1)
-        for name in _names("sqrt cos cosh sin sinh tan tanh asin acos atan exp log asinh log2")
+        for name in "sqrt cos cosh sin sinh tan tanh asin acos atan exp log asinh log2".split()
     },
 }
 
 CONSTANTS: dict[str, Sort] = {
-    **dict.fromkeys(_names("oo -oo int_oo -int_oo zoo nan pi E"), "number"),
-    **dict.fromkeys(_names("true false"), "boolean"),
+    **dict.fromkeys("oo -oo int_oo -int_oo zoo nan pi E".split(), "number"),
+    **dict.fromkeys("true false".split(), "boolean"),
 }
 
 ASSUMPTIONS = frozenset(
-    _names(
-        "commutative complex even extended_real finite infinite integer irrational"
-        " negative nonnegative nonpositive nonzero odd positive rational real zero"
-    )
+    """
+    commutative complex even extended_real finite infinite integer irrational
+    negative nonnegative nonpositive nonzero odd positive rational real zero
+    """.split()
 )
 
 

@@ -209,8 +209,7 @@ class _Function:
 
 
 _MANY = 1 << 16
-_names = str.split
-_MATH = _names("sqrt exp log log2 sin cos tan sinh cosh tanh asin acos atan asinh")
+_MATH = "sqrt exp log log2 sin cos tan sinh cosh tanh asin acos atan asinh".split()
 _FUNCTIONS: Mapping[str, _Function] = {
     "max": _Function(2, _MANY, None, max),
     "min": _Function(2, _MANY, None, min),

@@ -15,8 +15,6 @@ from itertools import accumulate
 from .errors import DeserializeError, UnsafeArtifactError
 from .limits import DEFAULT_LIMITS, Limits, raising
 
-_names = str.split
-
 BINARY_OPERATORS = (
     ast.Add,
     ast.Sub,
@@ -38,13 +36,13 @@ FUNCTIONS = frozenset(
     {"max", "min", "abs", "round", "IsNonOverlappingAndDenseIndicator"}
     | {
         f"math.{name}"
-        for name in _names(
-            "floor ceil trunc sqrt exp log log2 sin cos tan sinh cosh tanh asin acos atan asinh isnan"
-        )
+        for name in """
+            floor ceil trunc sqrt exp log log2 sin cos tan sinh cosh tanh asin acos atan asinh isnan
+        """.split()
     }
     | {
         f"torch.{name}"
-        for name in _names("sym_float sym_int sym_max sym_min sym_not sym_ite sym_sqrt _sym_sqrt")
+        for name in "sym_float sym_int sym_max sym_min sym_not sym_ite sym_sqrt _sym_sqrt".split()
     }
 )
 # Methods of an input tensor, all without arguments.

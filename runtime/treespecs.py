@@ -23,14 +23,12 @@ from typing import Any
 from .errors import DeserializeError
 from .limits import DEFAULT_LIMITS, Limits, raising
 
-_names = str.split
-
 PROTOCOL = 1
 _MAX_CONTEXT_DEPTH = 100  # of a key of nested tuples, and of what a registered class keeps
 
 # The functions that a defaultdict may make its values with: module, name.
 FACTORIES = frozenset(
-    {("builtins", name) for name in _names("bool bytes complex dict float frozenset int list set str tuple")}
+    {("builtins", name) for name in "bool bytes complex dict float frozenset int list set str tuple".split()}
     | {("collections", name) for name in ["Counter", "OrderedDict", "deque"]}
 )
 

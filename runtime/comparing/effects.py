@@ -46,65 +46,44 @@ IN_PLACE: Mapping[str, str | None] = {
 
 # Overloads that write into arguments given for that, but for `out` and what ends in `_out`.
 _OUT_OVERLOADS = frozenset(
-    (
-        *(
-            "out",
-            "L",
-            "OutScalar_Other",
-            "OutScalar_Self",
-            "OutTensor",
-            "Q",
-            "U",
-            "X",
-            "a",
-            "dim_max",
-            "dim_min",
-        ),
-        *("dim_values", "eigenvalues", "eigvals", "grad_input", "inverse", "out_", "out_mode", "output"),
-        *("out_rcond_tensor", "out_tol_tensor", "result", "sign", "values", "values_stable"),
-    )
+    """
+    out L OutScalar_Other OutScalar_Self OutTensor Q U X a dim_max dim_min dim_values eigenvalues eigvals
+    grad_input inverse out_ out_mode output out_rcond_tensor out_tol_tensor result sign values values_stable
+    """.split()
 )
 
 #: Operators whose results may lie in the memory of their arguments, in `aten` and `prims`.
 VIEWS = frozenset(
-    (
-        *("_add_batch_dim", "_autocast_to_full_precision", "_autocast_to_reduced_precision", "_conj"),
-        *("_fw_primal", "_grad_sum_to_size", "_indices", "_make_dual", "_ncf_unsqueeze", "_ncf_view"),
-        *("_neg_view", "_nested_get_values", "_nested_view_from_buffer", "_nested_view_from_jagged"),
-        *("_remove_batch_dim", "_reshape_alias", "_reshape_from_tensor", "_sparse_broadcast_to"),
-        *("_test_autograd_multiple_dispatch_view", "_unpack_dual", "_unsafe_view", "_values", "adjoint"),
-        *("alias", "as_strided", "as_tensor", "broadcast_in_dim", "broadcast_to", "ccol_indices", "chunk"),
-        *("coalesce", "col_indices", "collapse_view", "conj", "contiguous", "copy_to", "cpu", "crow_indices"),
-        *("cuda", "detach", "diagonal", "dsplit", "expand", "expand_as", "flatten", "get", "hsplit", "imag"),
-        *("indices", "lift_fresh", "linalg_diagonal", "mH", "mT", "matrix_H", "moveaxis", "movedim"),
-        *("narrow", "numpy_T", "permute", "pin_memory", "positive", "ravel", "real", "reshape"),
-        *("reshape_as", "resize", "resolve_conj", "resolve_neg", "row_indices", "select", "slice"),
-        *("slice_inverse", "split", "split_dim", "split_with_sizes", "squeeze", "swapaxes", "swapdims", "t"),
-        *("tensor_split", "to", "transpose", "unbind", "unflatten", "unfold", "unsqueeze", "values", "view"),
-        *("view_as", "view_as_complex", "view_as_real", "view_of", "view_of_dtype", "vsplit"),
-        # Those whose schemas do not say so; most give back an argument when there is nothing to do.
-        *("_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float", "_cast_Half", "_cast_Int", "_cast_Long"),
-        *("_cast_Short", "_to_cpu", "alpha_dropout", "atleast_1d", "atleast_2d", "atleast_3d"),
-        *("broadcast_tensors", "cartesian_prod", "chain_matmul", "chalf", "conj_physical", "data"),
-        *("dequantize", "diag", "dropout", "einsum", "feature_alpha_dropout", "feature_dropout"),
-        *("flatten_dense_tensors", "linalg_multi_dot", "meshgrid", "pad", "sum_to_size", "take_along_dim"),
-        *(
-            "_foobar",
-            "_pack_sequence",
-            "_test_parallel_materialize",
-            "_test_string_default",
-            "cumprod_backward",
-        ),
-        *("device_put", "histogramdd", "lift", "sorted", "to_dense_backward", "to_mkldnn_backward"),
-        # Sparse and nested tensors lie in the memory of what they are made of.
-        *("_sparse_compressed_tensor_unsafe", "_sparse_coo_tensor_unsafe"),
-        *("_sparse_bsc_tensor_unsafe", "_sparse_bsr_tensor_unsafe", "_sparse_csc_tensor_unsafe"),
-        *("_sparse_coo_tensor_with_dims_and_tensors", "_sparse_csr_tensor_unsafe", "sparse_bsc_tensor"),
-        *("sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor"),
-        "sparse_csr_tensor",
-        *("to_dense", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc", "to_sparse_csr"),
-        *("type_as", "unflatten_dense_tensors", "unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"),
-    )
+    """
+    _add_batch_dim _autocast_to_full_precision _autocast_to_reduced_precision _conj _fw_primal
+    _grad_sum_to_size _indices _make_dual _ncf_unsqueeze _ncf_view _neg_view _nested_get_values
+    _nested_view_from_buffer _nested_view_from_jagged _remove_batch_dim _reshape_alias _reshape_from_tensor
+    _sparse_broadcast_to _test_autograd_multiple_dispatch_view _unpack_dual _unsafe_view _values adjoint alias
+    as_strided as_tensor broadcast_in_dim broadcast_to ccol_indices chunk coalesce col_indices collapse_view
+    conj contiguous copy_to cpu crow_indices cuda detach diagonal dsplit expand expand_as flatten get hsplit
+    imag indices lift_fresh linalg_diagonal mH mT matrix_H moveaxis movedim narrow numpy_T permute pin_memory
+    positive ravel real reshape reshape_as resize resolve_conj resolve_neg row_indices select slice
+    slice_inverse split split_dim split_with_sizes squeeze swapaxes swapdims t tensor_split to transpose
+    unbind unflatten unfold unsqueeze values view view_as view_as_complex view_as_real view_of view_of_dtype
+    vsplit
+    """.split()
+    # Those whose schemas do not say so; most give back an argument when there is nothing to do.
+    + """
+    _cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short _to_cpu
+    alpha_dropout atleast_1d atleast_2d atleast_3d broadcast_tensors cartesian_prod chain_matmul chalf
+    conj_physical data dequantize diag dropout einsum feature_alpha_dropout feature_dropout
+    flatten_dense_tensors linalg_multi_dot meshgrid pad sum_to_size take_along_dim _foobar _pack_sequence
+    _test_parallel_materialize _test_string_default cumprod_backward device_put histogramdd lift sorted
+    to_dense_backward to_mkldnn_backward
+    """.split()
+    # Sparse and nested tensors lie in the memory of what they are made of.
+    + """
+    _sparse_compressed_tensor_unsafe _sparse_coo_tensor_unsafe _sparse_bsc_tensor_unsafe
+    _sparse_bsr_tensor_unsafe _sparse_csc_tensor_unsafe _sparse_coo_tensor_with_dims_and_tensors
+    _sparse_csr_tensor_unsafe sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor
+    sparse_csc_tensor sparse_csr_tensor to_dense to_sparse to_sparse_bsc to_sparse_bsr to_sparse_csc
+    to_sparse_csr type_as unflatten_dense_tensors unsafe_chunk unsafe_split unsafe_split_with_sizes
+    """.split()
 )
 
 

@@ -33,7 +33,7 @@ KEYWORDS = frozenset(
     sizeof static static_assert static_cast struct switch template this thread_local throw true try
     typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq linux
     unix i386 errno stdin stdout stderr assert NULL EOF
-""".split()
+    """.split()
 )
 #: Names that every union has for itself.
 UNION_NAMES = frozenset(

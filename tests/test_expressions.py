@@ -104,16 +104,14 @@ def _a_second() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-_names = str.split
-_BINARY = _names(
-    "Mod PythonMod IntTrueDiv FloatTrueDiv LShift PowByNatural FloatPow Max "
-    "Min "
-    "BitwiseFn_bitwise_and BitwiseFn_bitwise_or BitwiseFn_bitwise_xor"
-)
-_INTEGER_BINARY = _names("FloorDiv CleanDiv CeilDiv RShift")
-_UNARY = _names("Abs ToFloat CeilToInt FloorToInt RoundToInt TruncToInt TruncToFloat Identity")
+_BINARY = """
+    Mod PythonMod IntTrueDiv FloatTrueDiv LShift PowByNatural FloatPow Max Min
+    BitwiseFn_bitwise_and BitwiseFn_bitwise_or BitwiseFn_bitwise_xor
+""".split()
+_INTEGER_BINARY = "FloorDiv CleanDiv CeilDiv RShift".split()
+_UNARY = "Abs ToFloat CeilToInt FloorToInt RoundToInt TruncToInt TruncToFloat Identity".split()
 _UNARY += [name for name in FUNCTIONS if name.startswith("OpaqueUnaryFn_")]
-_RELATIONS = _names("Equality Unequality StrictLessThan LessThan StrictGreaterThan GreaterThan")
+_RELATIONS = "Equality Unequality StrictLessThan LessThan StrictGreaterThan GreaterThan".split()
 
 
 @st.composite

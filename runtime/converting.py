@@ -97,7 +97,8 @@ def convert(
     Raises:
         OSError: A file cannot be read or written.
         DeserializeError: The source is damaged.
-        SerializeError: The target's format cannot hold the source.
+        SerializeError: The target's format cannot hold the source; or it is an archive, and a program is not
+            sound.
 
     Example:
         >>> import os, tempfile, pt2wire, torch

@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Limits:
-    """What reading an artifact may cost at most.
+    """What reading an artifact may cost at most. Shown, it names what is not as by default.
 
     Attributes:
         archive_entries: Records in one archive.
@@ -65,6 +65,8 @@ class Limits:
         >>> pt2wire.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
         >>> list(pt2wire.read(file, limits=Limits(archive_entries=1_000_000)).programs)
         ['model']
+        >>> Limits(guards=10_000)
+        Limits(guards=10000)
     """
 
     archive_entries: int = 300_000
@@ -106,6 +108,12 @@ class Limits:
                 raise TypeError(f"expected {limit.name} as a whole number, found {value!r:.80}")
             if value < 0:
                 raise ValueError(f"expected {limit.name} of 0 or more, found {value}")
+
+    def __repr__(self) -> str:
+        # In full, it would be most of what `help` says of each function that takes limits.
+        limits = ((limit, getattr(self, limit.name)) for limit in fields(self))
+        changed = (f"{limit.name}={value}" for limit, value in limits if value != limit.default)
+        return f"{type(self).__name__}({', '.join(changed)})"
 
 
 DEFAULT_LIMITS = Limits()

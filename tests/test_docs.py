@@ -33,6 +33,7 @@ PAGES = (
     "docs/format.md",
     "docs/architecture.md",
     "docs/comparing.md",
+    "docs/python.md",
     "docs/coverage.md",
     "docs/security.md",
     "benchmarks/README.md",

@@ -183,7 +183,6 @@ def load(
         )
     if not isinstance(name, str):
         raise TypeError(f"expected name as that of a program, found {name!r:.80}")
-    check_versions(expected_opset_version, "expected_opset_version")
     permissions = permit(
         allow_pickle=allow_pickle,
         allow_operators=allow_operators,
@@ -191,13 +190,12 @@ def load(
         limits=limits,
         missing_weights=missing_weights,
     )
-    devices = None if device is None else Devices(device)
-    archive = read_archive(f, [name], form, verify, limits)
-    storages = PayloadStorages(copy=not mmap)
-    program = _import(archive, name, storages, devices, permissions, expected_opset_version, expected_digest)
+    archive, programs = _load(
+        f, [name], expected_opset_version, mmap, verify, device, form, permissions, expected_digest
+    )
     if extra_files is not None:
         extra_files.update((key, _text_if_possible(content)) for key, content in archive.extra_files.items())
-    return program
+    return programs[name]
 
 
 def load_all(
@@ -246,7 +244,6 @@ def load_all(
         >>> list(load_all(file))
         ['encoder', 'decoder']
     """
-    check_versions(expected_opset_version, "expected_opset_version")
     permissions = permit(
         allow_pickle=allow_pickle,
         allow_operators=allow_operators,
@@ -254,13 +251,8 @@ def load_all(
         limits=limits,
         missing_weights=missing_weights,
     )
-    devices = None if device is None else Devices(device)
-    archive = read_archive(f, None, form, verify, limits)
-    storages = PayloadStorages(copy=not mmap)
-    return {
-        name: _import(archive, name, storages, devices, permissions, expected_opset_version)
-        for name in archive.programs
-    }
+    _, programs = _load(f, None, expected_opset_version, mmap, verify, device, form, permissions)
+    return programs
 
 
 def _named(ep: Programs) -> Mapping[str, ExportedProgram]:
@@ -341,6 +333,28 @@ def _refusals(
     yield from (finding.error() for finding in validate_containers(tree))
 
 
+def _load(
+    f: Source,
+    names: Iterable[str] | None,
+    expected_opset_version: Mapping[str, int] | None,
+    mmap: bool,
+    verify: bool,
+    device: DeviceMap | None,
+    form: FormName | None,
+    permissions: Permissions,
+    expected_digest: str | None = None,
+) -> tuple[Archive, dict[str, ExportedProgram]]:
+    """An archive, and some programs of it, or all, which share memory where they did."""
+    check_versions(expected_opset_version, "expected_opset_version")
+    devices = None if device is None else Devices(device)
+    archive = read_archive(f, names, form, verify, permissions.limits)
+    storages = PayloadStorages(copy=not mmap)
+    return archive, {
+        name: _import(archive, name, storages, devices, permissions, expected_opset_version, expected_digest)
+        for name in archive.programs
+    }
+
+
 def _import(
     archive: Archive,
     name: str,
@@ -348,7 +362,7 @@ def _import(
     devices: Devices | None,
     permissions: Permissions,
     expected_opset_version: Mapping[str, int] | None,
-    expected_digest: str | None = None,
+    expected_digest: str | None,
 ) -> ExportedProgram:
     tree = archive.programs[name]
     path = archive.paths[name]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 from torch._export.verifier import Verifier, load_verifier
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import InputKind, InputSpec
 from torch.utils import _pytree as pytree
 
 from ..collector import collector_off
@@ -116,8 +116,7 @@ def check_weights(ep: ExportedProgram) -> None:
         DeserializeError: One is missing, or has other sizes, another dtype or another layout.
     """
     weights = {**ep.constants, **ep.state_dict}
-    inputs = zip(ep.graph.find_nodes(op="placeholder"), ep.graph_signature.input_specs, strict=True)
-    for index, (node, spec) in enumerate(inputs):
+    for index, (node, spec) in enumerate(_inputs(ep)):
         if spec.kind not in _WEIGHTS:
             continue
         expected, found = _described(node.meta["val"]), _described(weights.get(spec.target))
@@ -140,12 +139,12 @@ def _described(weight: Any) -> str:
 
 def _passed(ep: ExportedProgram) -> list[Any]:
     """The values of what a caller passes, in the order of the graph's inputs."""
-    placeholders = ep.graph.find_nodes(op="placeholder")
-    return [
-        node.meta["val"]
-        for node, spec in zip(placeholders, ep.graph_signature.input_specs, strict=True)
-        if spec.kind is InputKind.USER_INPUT
-    ]
+    return [node.meta["val"] for node, spec in _inputs(ep) if spec.kind is InputKind.USER_INPUT]
+
+
+def _inputs(ep: ExportedProgram) -> Iterator[tuple[torch.fx.Node, InputSpec]]:
+    """Each input of the graph, and what it is to the program."""
+    return zip(ep.graph.find_nodes(op="placeholder"), ep.graph_signature.input_specs, strict=True)
 
 
 def _constant_inputs(signature: types.GraphSignature) -> dict[int, types.InputToConstantInputSpec]:

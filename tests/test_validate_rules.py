@@ -13,10 +13,20 @@ from pt2wire.generated import types
 from pt2wire.validation import RULES, validate_tree
 from torch import nn
 
-from .helpers import lies_calls, lies_exact, lies_graphs, lies_programs
+from .helpers import (
+    lies_calls,
+    lies_exact,
+    lies_graphs,
+    lies_notes,
+    lies_programs,
+    lies_tensors,
+    lies_treespecs,
+)
 from .helpers.lies import LIES, tree_of
 
-assert lies_calls and lies_exact and lies_graphs and lies_programs  # each registers its lies
+# Each registers its lies.
+assert lies_calls and lies_exact and lies_graphs and lies_notes and lies_programs and lies_tensors
+assert lies_treespecs
 
 
 @pytest.mark.parametrize("name", ["training", "inference"])

@@ -14,6 +14,7 @@ from torch import nn
 from torch._export.serde.serialize import serialize
 
 Tree = types.ExportedProgram
+Value = types.Value
 
 
 class Net(nn.Module):
@@ -74,9 +75,18 @@ def lie(
     return register
 
 
+def sign(tree: Tree) -> None:
+    """Has the program say who wrote the fields of our own."""
+    tree.writer = types.Writer("pt2wire", "0.1.0", 1)
+
+
+#: A member of an enum that no module has.
+ENUM = Value.of_enum(types.EnumMember("signal:Signals", "SIGINT"))
+
 GRAPH = "graph_module.graph"
 SIGNATURE = "graph_module.signature"
 CALLS = "graph_module.module_call_graph"
+NODE = f"{GRAPH}.nodes[5]"  # the call of cond, in the decomposed program
 
 IN_SIN = ", in node 'sin' (torch.ops.aten.sin.default)"
 IN_COND = ", in node 'cond' (torch.ops.higher_order.cond)"

@@ -16,10 +16,12 @@ from .archive.payloads import Payload, alias_problem, config_of, each_payload, s
 from .archive.reader import ArchiveReader, Source
 from .archive.target import Target
 from .arguments import check_limits
+from .called_with import inputs_digest
 from .errors import DeserializeError, Pt2WireError, SerializeError
 from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
 from .limits import DEFAULT_LIMITS, Limits
 from .trees import joined, lowered
+from .validation import validate_types
 from .validation.writing import writing_findings
 from .warning import warn_user
 
@@ -37,7 +39,9 @@ class Archive:
 
     Example inputs are pickles, which stay closed in the file. `write` copies those that a tree was read with,
     under whatever name the tree has by then; another tree, such as a copy, gets those that were read under
-    its name. A tree that is put into another archive leaves them behind: `load` and `save` carry them there.
+    its name. A tree that is called with something else by then, of another dtype or size, is written without
+    any, with a warning. A tree that is put into another archive leaves them behind: `load` and `save` carry
+    them there.
 
     Attributes:
         programs: Name -> tree.
@@ -67,6 +71,7 @@ class Archive:
     _reader: ArchiveReader | None = field(default=None, repr=False)
     _others: list[str] = field(default_factory=list, repr=False)
     _read: dict[str, ExportedProgram] = field(default_factory=dict, repr=False)
+    _called_with: dict[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def records(self) -> list[str]:
@@ -155,6 +160,7 @@ def read_archive(
             )
         program = read_program(reader, index, name, demanded, views)
         archive.programs[name] = archive._read[name] = program.tree
+        archive._called_with[name] = inputs_digest(program.tree)
         archive.weights[name] = program.weights
         archive.constants[name] = program.constants
         archive.paths[name] = program.path
@@ -238,16 +244,16 @@ def write(
         constants = archive.constants.get(name, {})
         if names[name] in archive.dropped:
             tree = lowered(tree)
-        if not allow_unsound:
-            _check_sound(name, tree, weights, constants, limits)
+        _check_sound(name, tree, weights, constants, limits, allow_unsound=allow_unsound)
+        sample_inputs, flat_inputs = _example_inputs(archive, name, names[name], tree)
         programs[name] = NewProgram(
             tree,
             payloads.assign(weights, records.WEIGHTS, records.WEIGHT_PREFIX, {}, f"{name}.weights"),
             payloads.assign(
                 constants, records.CONSTANTS, records.TENSOR_PREFIX, weights, f"{name}.constants"
             ),
-            sample_inputs=archive.optional_record(records.sample_inputs(names[name])) or b"",
-            flat_inputs=archive.optional_record(records.flat_inputs(names[name])),
+            sample_inputs=sample_inputs,
+            flat_inputs=flat_inputs,
         )
     others = {record: _reading(archive, record) for record in archive._others}
     others |= extra_records(archive.extra_files)
@@ -258,6 +264,21 @@ def _names_in_file(archive: Archive) -> dict[str, str]:
     """What each program was called when it was read: its example inputs are in the file under that name."""
     names = {id(tree): name for name, tree in archive._read.items()}
     return {name: names.get(id(tree), name) for name, tree in archive.programs.items()}
+
+
+def _example_inputs(
+    archive: Archive, name: str, name_in_file: str, tree: ExportedProgram
+) -> tuple[Content, Content | None]:
+    """The records of a program's example inputs: those in the file, if the program still takes them."""
+    sample = archive.optional_record(records.sample_inputs(name_in_file)) or b""
+    flat = archive.optional_record(records.flat_inputs(name_in_file))
+    if (sample or flat) and archive._called_with.get(name_in_file) != inputs_digest(tree):
+        warn_user(
+            f"{name}: written without example inputs, since those in the file are of a program "
+            "that is called with something else. To have some, load the program and save it with others"
+        )
+        return b"", None
+    return sample, flat
 
 
 class _RecordNames:
@@ -340,9 +361,18 @@ def _check_sound(
     weights: Mapping[str, Payload],
     constants: Mapping[str, Payload],
     limits: Limits,
+    *,
+    allow_unsound: bool,
 ) -> None:
-    """Refuse a program that was made into one which `load` refuses, or whose weights were not changed too."""
-    for finding in writing_findings(tree, config_of(weights), config_of(constants), limits):
+    """Refuse a program that was made into one which `load` refuses, or whose weights were not changed too.
+
+    Of one that need not be sound, all that counts is whether it can be encoded.
+    """
+    for finding in (
+        validate_types(tree)
+        if allow_unsound
+        else writing_findings(tree, config_of(weights), config_of(constants), limits)
+    ):
         escape = "Mend it in the archive, or pass allow_unsound=True if `load` need not take the program"
         raise SerializeError(
             finding.message,

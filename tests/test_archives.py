@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import pickle
@@ -86,6 +87,39 @@ def test_programs_take_their_example_inputs_along_when_they_get_another_name() -
     pt2wire.write(archive, data)
     numbers = {name: ep.example_inputs[0][0][0, 0].item() for name, ep in pt2wire.load_all(data).items()}
     assert numbers == {"a": 2.0, "b": 1.0, "c": 1.0}
+
+
+def _narrow(tree: types.ExportedProgram) -> None:
+    tree.graph_module.graph.tensor_values["x"].dtype = types.ScalarType.HALF
+
+
+def _wide(size: int) -> types.ExportedProgram:
+    return pt2wire.to_tree(exported(lambda self, x: x.relu(), torch.ones(size)))
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        (lambda archive: None, True),
+        (lambda archive: archive.programs.update(model=copy.deepcopy(archive.programs["model"])), True),
+        (
+            lambda archive: archive.programs.update(model=pt2wire.canonicalize(archive.programs["model"])),
+            True,
+        ),
+        (lambda archive: archive.programs.update(model=_wide(4)), True),
+        (lambda archive: archive.programs.update(model=_wide(5)), False),
+        (lambda archive: _narrow(archive.programs["model"]), False),
+    ],
+    ids=["itself", "a copy", "canonical", "another", "another with another size", "another dtype in place"],
+)
+def test_example_inputs_are_kept_as_long_as_they_are_what_the_program_takes(change: Any, kept: bool) -> None:
+    ep = exported(lambda self, x: x + 1, torch.arange(4.0))
+    archive, file = pt2wire.read(io.BytesIO(saved(ep))), io.BytesIO()
+    change(archive)
+    with contextlib.nullcontext() if kept else pytest.warns(UserWarning, match="model: written without ex"):
+        pt2wire.write(archive, file)
+    found = pt2wire.load(file).example_inputs
+    assert found is None if not kept else torch.equal(found[0][0], torch.arange(4.0))
 
 
 def test_records_that_nobody_knows_are_kept() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .archive import records
-from .archive.contents import Content, NewProgram, read_index, read_program, write_archive
+from .archive.contents import Content, NewProgram, programs_to_read, read_index, read_program, write_archive
 from .archive.directory import is_plain_path
 from .archive.extents import check_payload
 from .archive.index import Form, documents
@@ -17,10 +17,10 @@ from .archive.reader import ArchiveReader, Source
 from .archive.target import Target
 from .arguments import check_limits
 from .called_with import inputs_digest
-from .errors import DeserializeError, Pt2WireError, SerializeError
+from .errors import Pt2WireError, SerializeError
 from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
 from .limits import DEFAULT_LIMITS, Limits
-from .trees import joined, lowered
+from .trees import as_ours, joined
 from .validation import validate_types
 from .validation.writing import writing_findings
 from .warning import warn_user
@@ -144,20 +144,7 @@ def read_archive(
     known = {*records.FIXED_CONTENT, records.CONTAINER_ID, records.INDEX}
     archive = Archive(_reader=reader)
     views: dict[str, memoryview] = {}
-    stored = dict.fromkeys(records.program_names(everything))
-    if not stored:
-        raise DeserializeError(
-            "expected at least one program (models/NAME.json), found none",
-            path=reader.name,
-            hint="The archive may hold compiled code only",
-        )
-    for name in stored if names is None else names:
-        if name not in stored:
-            raise DeserializeError(
-                f"expected a program {name!r}, found {', '.join(map(repr, stored))}",
-                path=reader.name,
-                hint="Pass name=... to load another one",
-            )
+    for name in programs_to_read(reader, names):
         program = read_program(reader, index, name, demanded, views)
         archive.programs[name] = archive._read[name] = program.tree
         archive._called_with[name] = inputs_digest(program.tree)
@@ -166,15 +153,18 @@ def read_archive(
         archive.paths[name] = program.path
         if program.dropped:
             archive.dropped[name] = program.dropped
+    for name in records.program_names(everything):
         known |= {*documents(name, Form.JSON), *documents(name, Form.THRIFT)}
         known |= {records.sample_inputs(name), records.flat_inputs(name)}
     for record in everything:
         if record.startswith(records.EXTRA):
             archive.extra_files[record.removeprefix(records.EXTRA)] = bytes(reader.record(record))
+    # What the programs that were not read weigh is no part of this archive.
+    told = (records.EXTRA, *(() if names is None else (records.WEIGHTS, records.CONSTANTS)))
     archive._others = [
         record
         for record in everything
-        if record not in known and record not in views and not record.startswith(records.EXTRA)
+        if record not in known and record not in views and not record.startswith(told)
     ]
     if verify:
         reader.verify()
@@ -230,20 +220,12 @@ def write(
     check_limits(limits)
     _check_types(archive)
     names = _names_in_file(archive)
-    for name in archive.programs:
-        if (dropped := archive.dropped.get(names[name])) and not drop_unknown:
-            raise SerializeError(
-                f"a newer version wrote {len(dropped)} fields that would be lost, the first is {dropped[0]}",
-                path=name,
-                hint="Pass drop_unknown=True to write the program without them, or upgrade pt2wire",
-            )
     payloads = _RecordNames(archive)
     programs = {}
     for name, tree in archive.programs.items():
         weights = archive.weights.get(name, {})
         constants = archive.constants.get(name, {})
-        if names[name] in archive.dropped:
-            tree = lowered(tree)
+        tree = as_ours(tree, archive.dropped.get(names[name], []), drop_unknown, name)
         _check_sound(name, tree, weights, constants, limits, allow_unsound=allow_unsound)
         sample_inputs, flat_inputs = _example_inputs(archive, name, names[name], tree)
         programs[name] = NewProgram(

@@ -23,12 +23,12 @@ from rich.text import Text
 
 from . import locating
 from .comparing import diff
-from .converting import FileFormat, convert, format_of, only, read_programs
+from .converting import convert
 from .errors import Pt2WireError
-from .findings import Finding
 from .generated.types import REVISION, SCHEMA_VERSION
 from .inspecting import ProgramSummary, ValueSummary, summarize_archive
-from .validation import RULES, validate
+from .program_files import FileFormat, read_programs, validate_programs
+from .validation import RULES
 from .version import __version__
 
 FINE, FINDINGS, FAILURE = 0, 1, 2
@@ -46,7 +46,8 @@ _terminal = Console(highlight=False)
 
 _FILE_HELP = "A .pt2 archive, or a program as JSON or Thrift."
 _File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE_HELP)]
-_Name = Annotated[str | None, typer.Option("--name", help="Which program of an archive.")]
+_NAME_HELP = "Which program of an archive; that of a JSON or Thrift file takes any name."
+_Name = Annotated[str | None, typer.Option("--name", help=_NAME_HELP)]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to read.")]
 
 
@@ -91,12 +92,15 @@ def run(arguments: Sequence[str]) -> int:
             raise
         _discard_output()
         return FINE
-    except (Pt2WireError, OSError) as error:
+    except Pt2WireError as error:
         if debug:
             raise
-        if isinstance(error, OSError) and error.filename is not None:
-            return _fail(f"{error.filename}: {error.strerror}")
+        error.hint = error.hint and _in_options(error.hint)
         return _fail(str(error))
+    except OSError as error:
+        if debug:
+            raise
+        return _fail(str(error) if error.filename is None else f"{error.filename}: {error.strerror}")
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted")
     except Exception as error:
@@ -108,6 +112,16 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(message: str) -> int:
     print(f"pt2wire: {plain(message)}", file=sys.stderr)
     return FAILURE
+
+
+#: Hints name arguments of functions; whoever types has these instead.
+_OPTIONS = {"to_format=": "--to ", "drop_unknown=True": "--drop-unknown", "name=": "--name "}
+
+
+def _in_options(hint: str) -> str:
+    for argument, option in _OPTIONS.items():
+        hint = hint.replace(argument, option)
+    return hint
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -149,8 +163,7 @@ def inspect_command(
     name: _Name = None,
 ) -> int:
     """Show what is in a program: signature, symbols, operators, weights."""
-    archive = read_programs(file)
-    summaries = summarize_archive(archive if name is None else only(archive, name, file))
+    summaries = summarize_archive(read_programs(file, name))
     if as_json:
         _print_json([dataclasses.asdict(summary) for summary in summaries])
         return FINE
@@ -166,6 +179,7 @@ def validate_command(
     file: Annotated[str | None, typer.Argument(metavar="FILE", help=_FILE_HELP)] = None,
     as_json: _Json = False,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules instead.")] = False,
+    name: _Name = None,
 ) -> int:
     """Check a file against all rules, without loading or running it."""
     if rules:
@@ -180,32 +194,20 @@ def validate_command(
         return FINE
     if file is None:
         raise typer.BadParameter("expected a file")
-    findings = _findings(file)
+    findings = validate_programs(file, name)
     if as_json:
         _print_json([dataclasses.asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            _print(f"{finding}{f' {finding.hint}' if finding.hint else ''}")
+            _print(f"{finding}{f' {_in_options(finding.hint)}' if finding.hint else ''}")
         _print(f"{file}: {_count(len(findings), 'finding')}")
     return FINDINGS if findings else FINE
 
 
-def _findings(file: str) -> list[Finding]:
-    archive = read_programs(file) if format_of(file) in (FileFormat.JSON, FileFormat.THRIFT) else None
-    if archive is None:
-        return validate(file)
-    return [finding for tree in archive.programs.values() for finding in validate(tree)]
-
-
-# Hints name arguments of `convert` and `write`; whoever types has these instead.
-_OPTIONS = {"to_format=": "--to ", "drop_unknown=True": "--drop-unknown", "name=": "--name "}
-
-
 @app.command(name="convert")
 def convert_command(
-    source: Annotated[str, typer.Argument(metavar="IN", help="The file to read.")],
+    source: Annotated[str, typer.Argument(metavar="IN", help=_FILE_HELP)],
     target: Annotated[str, typer.Argument(metavar="OUT", help="The file to write: .pt2, .json or .compact.")],
-    from_format: Annotated[FileFormat | None, typer.Option("--from", help="What IN is.")] = None,
     to_format: Annotated[FileFormat | None, typer.Option("--to", help="What OUT is to be.")] = None,
     name: _Name = None,
     drop_unknown: Annotated[
@@ -213,14 +215,7 @@ def convert_command(
     ] = False,
 ) -> int:
     """Convert between .pt2 archives, PyTorch's JSON and Thrift compact."""
-    try:
-        left_out = convert(
-            source, target, from_format=from_format, to_format=to_format, name=name, drop_unknown=drop_unknown
-        )
-    except Pt2WireError as error:
-        for argument, option in _OPTIONS.items():
-            error.hint = error.hint and error.hint.replace(argument, option)
-        raise
+    left_out = convert(source, target, to_format=to_format, name=name, drop_unknown=drop_unknown)
     if left_out:
         print(f"pt2wire: {plain(target)} leaves out {', '.join(left_out)}", file=sys.stderr)
     return FINE
@@ -228,12 +223,13 @@ def convert_command(
 
 @app.command(name="diff")
 def diff_command(
-    one: Annotated[str, typer.Argument(metavar="A", help="A .pt2 archive, or a program as JSON or Thrift.")],
+    one: Annotated[str, typer.Argument(metavar="A", help=_FILE_HELP)],
     other: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
     as_json: _Json = False,
+    name: _Name = None,
 ) -> int:
     """Show what differs between two programs, however their nodes are called and ordered."""
-    archives = read_programs(one), read_programs(other)
+    archives = read_programs(one, name), read_programs(other, name)
     with_weights = all(archive.records for archive in archives)
     if not with_weights:  # JSON and Thrift files hold none
         for archive in archives:

@@ -2,80 +2,20 @@
 
 from __future__ import annotations
 
-import enum
-import os
-from pathlib import PurePath
-
 from .archive import records
 from .archive.target import open_target
-from .archives import Archive, read, write
-from .errors import DeserializeError, SerializeError
+from .archives import Archive, write
+from .errors import SerializeError
 from .generated import types
-from .trees import from_json, from_thrift, joined, lowered, to_json, to_thrift
+from .program_files import SUFFIXES, FileFormat, format_of, read_programs
+from .trees import as_ours, to_json, to_thrift
 from .validation.signatures import weight_names
-
-
-class FileFormat(enum.StrEnum):
-    """How a program is kept in a file."""
-
-    PT2 = "pt2"
-    JSON = "json"
-    THRIFT = "thrift"
-
-
-SUFFIXES: dict[str, FileFormat] = {
-    ".pt2": FileFormat.PT2,
-    ".json": FileFormat.JSON,
-    ".compact": FileFormat.THRIFT,
-    ".thrift": FileFormat.THRIFT,
-}
-
-
-def format_of(path: str | os.PathLike[str]) -> FileFormat | None:
-    """The format that a file's suffix stands for; None for any other suffix.
-
-    Example:
-        >>> format_of("model.compact")
-        <FileFormat.THRIFT: 'thrift'>
-    """
-    return SUFFIXES.get(PurePath(path).suffix.lower())
-
-
-def read_programs(path: str, format: FileFormat | None = None) -> Archive:
-    """Reads programs of any format; from JSON and Thrift files, an archive of one program without weights.
-
-    Args:
-        path: The file.
-        format: Its format; by default what its suffix says, and a `.pt2` archive for any other suffix.
-
-    Raises:
-        OSError: The file cannot be read.
-        DeserializeError: It is damaged, or of another format.
-    """
-    format = format or format_of(path) or FileFormat.PT2
-    if format is FileFormat.PT2:
-        return read(path)
-    with open(path, "rb") as file:
-        content = file.read()
-    decode = from_json if format is FileFormat.JSON else from_thrift
-    dropped: list[str] = []
-    try:
-        tree = decode(content, unknown=dropped)
-    except DeserializeError as error:
-        error.path = joined(path, error.path or "")
-        raise
-    name = "model"
-    archive = Archive(programs={name: tree}, weights={name: {}}, constants={name: {}}, paths={name: path})
-    if dropped:
-        archive.dropped[name] = dropped
-    return archive
 
 
 def convert(
     source: str,
     target: str,
     *,
-    from_format: FileFormat | None = None,
     to_format: FileFormat | None = None,
     name: str | None = None,
     drop_unknown: bool = False,
@@ -85,9 +25,8 @@ def convert(
     Args:
         source: A `.pt2` archive, a program as PyTorch's JSON, or one as Thrift compact.
         target: The file to write; it is replaced as a whole.
-        from_format: The format of the source where its suffix does not tell.
         to_format: The format of the target where its suffix does not tell.
-        name: Which program of an archive with several.
+        name: Which program of an archive with several; what to call that of a JSON or Thrift file.
         drop_unknown: Convert a program of a newer version although fields that this version does not know
             are lost. It becomes a program of this version.
 
@@ -96,7 +35,7 @@ def convert(
 
     Raises:
         OSError: A file cannot be read or written.
-        DeserializeError: The source is damaged.
+        DeserializeError: The source is damaged, or has no such program.
         SerializeError: The target's format cannot hold the source; or it is an archive, and a program is not
             sound.
 
@@ -115,52 +54,23 @@ def convert(
             path=target,
             hint="Name the format: to_format=pt2, json or thrift",
         )
-    archive = read_programs(source, from_format)
-    if name is not None or to_format is not FileFormat.PT2:
-        archive = only(archive, name, source)
+    archive = read_programs(source, name)
     if to_format is FileFormat.PT2:
         for program, tree in archive.programs.items():
             _check_payloads(archive, program, tree, source)
         write(archive, target, drop_unknown=drop_unknown)
         return []
-    ((program, tree),) = archive.programs.items()
-    if archive.dropped and not drop_unknown:
-        dropped = archive.dropped[program]
+    if len(archive.programs) > 1:
+        stored = ", ".join(map(repr, archive.programs))
         raise SerializeError(
-            f"a newer version wrote {len(dropped)} fields that would be lost, the first is {dropped[0]}",
-            path=source,
-            hint="Pass drop_unknown=True to convert without them, or upgrade pt2wire",
+            f"expected one program, found {stored}", path=source, hint="Pick one with name=NAME"
         )
-    if archive.dropped:
-        tree = lowered(tree)
+    ((program, tree),) = archive.programs.items()
+    tree = as_ours(tree, archive.dropped.get(program, []), drop_unknown, source)
     content = to_json(tree) if to_format is FileFormat.JSON else to_thrift(tree)
     with open_target(target) as file:
         file.write(content)
     return _left_out(archive, program)
-
-
-def only(archive: Archive, name: str | None, source: str) -> Archive:
-    """Leaves one program in an archive.
-
-    Args:
-        archive: What was read; it is changed.
-        name: Which program; None for the only one.
-        source: What the archive is called in messages.
-
-    Raises:
-        SerializeError: There is no such program, or none is named and there are several.
-    """
-    stored = ", ".join(map(repr, archive.programs))
-    if name is None and len(archive.programs) > 1:
-        raise SerializeError(
-            f"expected one program, found {stored}", path=source, hint="Pick one with name=NAME"
-        )
-    if name is not None and name not in archive.programs:
-        raise SerializeError(f"expected a program {name!r}, found {stored}", path=source)
-    for other in [other for other in archive.programs if name is not None and other != name]:
-        for programs in (archive.programs, archive.weights, archive.constants, archive.dropped):
-            programs.pop(other, None)
-    return archive
 
 
 def _check_payloads(archive: Archive, name: str, tree: types.ExportedProgram, source: str) -> None:

@@ -349,12 +349,26 @@ def dropped_message(path: str, dropped: list[str], tree: ExportedProgram) -> str
     return f"{path} {newer}: {len(dropped)} unknown fields were dropped, the first is {dropped[0]}"
 
 
-def lowered(tree: ExportedProgram) -> ExportedProgram:
+def as_ours(tree: ExportedProgram, dropped: list[str], drop_unknown: bool, path: str) -> ExportedProgram:
     """A program that was read without fields of a newer version, as one of ours: it claims to be no more.
 
     Args:
         tree: The program; it is left as it is. What it says of an older version stays.
+        dropped: Paths of the fields; a program that lost none is as it should be.
+        drop_unknown: Whether the caller knows that they are lost.
+        path: Where the program is, in messages.
+
+    Raises:
+        SerializeError: Fields would be lost, and the caller does not know.
     """
+    if not dropped:
+        return tree
+    if not drop_unknown:
+        raise SerializeError(
+            f"a newer version wrote {len(dropped)} fields that would be lost, the first is {dropped[0]}",
+            path=path,
+            hint="Pass drop_unknown=True to write the program without them, or upgrade pt2wire",
+        )
     version, writer = tree.schema_version, tree.writer
     if _is_newer(version):
         version = SchemaVersion(*SCHEMA_VERSION)

@@ -448,7 +448,7 @@ def test_an_unknown_program_is_named_with_those_that_are_there() -> None:
         pt2wire.load(io.BytesIO(data))
     assert str(caught.value) == (
         "<BytesIO>: expected a program 'model', found 'encoder', 'decoder'. "
-        "Pass name=... to load another one."
+        "Pass name=... to take another one."
     )
 
 

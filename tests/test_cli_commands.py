@@ -123,7 +123,7 @@ def test_a_reader_that_leaves_changes_no_exit_code(bad: Path, model: Path) -> No
 def test_unexpected_error_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(path: str) -> None:
+    def broken(path: str, name: str | None) -> None:
         raise RuntimeError("two\nlines")
 
     monkeypatch.setattr("pt2wire.cli.read_programs", broken)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import DeserializeError, SerializeError
@@ -82,6 +82,36 @@ def read_index(reader: ArchiveReader) -> Index | None:
     index, dropped = decode(thrift_codec, ArchiveIndex, reader.record(records.INDEX), path, reader.limits)
     check_dropped(dropped, SchemaVersion(*SCHEMA_VERSION), index.writer, path)
     return look_up(index)
+
+
+def programs_to_read(reader: ArchiveReader, names: Iterable[str] | None) -> list[str]:
+    """Which programs of an archive to read.
+
+    Args:
+        reader: The archive.
+        names: The programs that a caller wants; None for all.
+
+    Raises:
+        DeserializeError: There is no program at all, or not one of these.
+    """
+    stored = records.program_names(list(reader.entries))
+    if not stored:
+        raise DeserializeError(
+            "expected at least one program (models/NAME.json), found none",
+            path=reader.name,
+            hint="The archive may hold compiled code only",
+        )
+    if names is None:
+        return stored
+    wanted = list(names)
+    for name in wanted:
+        if name not in stored:
+            raise DeserializeError(
+                f"expected a program {name!r}, found {', '.join(map(repr, stored))}",
+                path=reader.name,
+                hint="Pass name=... to take another one",
+            )
+    return wanted
 
 
 def read_program(

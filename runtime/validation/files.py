@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..archive import records
-from ..archive.contents import CODECS, StoredProgram, read_index, read_program
+from ..archive.contents import CODECS, StoredProgram, programs_to_read, read_index, read_program
 from ..archive.directory import read_directory
 from ..archive.extents import check_payload
 from ..archive.index import Form, documents
@@ -27,7 +27,9 @@ from .rules import Findings
 from .trees import validate_tree, validate_types
 
 
-def validate(artifact: types.ExportedProgram | Source, *, limits: Limits = DEFAULT_LIMITS) -> list[Finding]:
+def validate(
+    artifact: types.ExportedProgram | Source, *, name: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> list[Finding]:
     """Checks a program or an archive, and runs nothing of it.
 
     The structure is checked everywhere. That operators exist and are called as they want to be, and that
@@ -38,6 +40,7 @@ def validate(artifact: types.ExportedProgram | Source, *, limits: Limits = DEFAU
         artifact: A tree, or a `.pt2` archive: its path, or a binary file object. Of an archive, every record
             is compared with its CRC, both forms of every program are decoded and compared, and payloads are
             compared with what the program says about them.
+        name: The one program of an archive to check; by default all. Records are compared in either case.
         limits: What it may cost at most; raise them for an artifact of your own that is refused.
 
     Returns:
@@ -65,24 +68,22 @@ def validate(artifact: types.ExportedProgram | Source, *, limits: Limits = DEFAU
         reader = ArchiveReader(artifact, limits=limits)
         reader.verify()
         index = read_index(reader)
+        programs = programs_to_read(reader, None if name is None else [name])
     except DeserializeError as error:
         _add(findings, error)
         return findings.found
-    names = records.program_names(list(reader.entries))
-    if not names:
-        findings.add("file", reader.name, "expected at least one program (models/NAME.json), found none")
     views: dict[str, memoryview] = {}
-    for name in names:
+    for program in programs:
         stored: dict[Form, StoredProgram] = {}
         for form in Form:
-            if not any(record in reader for record in documents(name, form)):
+            if not any(record in reader for record in documents(program, form)):
                 continue
             try:
-                stored[form] = read_program(reader, index, name, form, views)
+                stored[form] = read_program(reader, index, program, form, views)
             except DeserializeError as error:
                 _add(findings, error)
         _check_stored(list(stored.values()), findings, permissions)
-        _check_example_inputs(reader, name, findings)
+        _check_example_inputs(reader, program, findings)
     return findings.found
 
 

@@ -10,9 +10,9 @@ from . import bumps, incompatible
 from .faults import Finding
 from .model import Schema
 from .resolve import parse_schema
+from .rules import BreakingRule, findings
 
-RULES = (*incompatible.RULES, *bumps.RULES)
-
+RULES: tuple[incompatible.IncompatibleRule | BreakingRule, ...] = (*incompatible.RULES, *bumps.RULES)
 
 #: Variables that tell git where its repository is, which is where the schema lies.
 _GIT_PLACES = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"}
@@ -35,12 +35,7 @@ def breaking(before: Schema, after: Schema) -> list[Finding]:
         >>> breaking(schema, schema)
         []
     """
-    findings = [
-        Finding(report.position, rule.id, rule.level, report.message, report.hint)
-        for rule in RULES
-        for report in rule.check(before, after)
-    ]
-    return sorted(findings, key=lambda finding: (finding.position, finding.rule))
+    return findings((rule, report) for rule in RULES for report in rule.check(before, after))
 
 
 def schema_before(against: str, schema_path: Path) -> Schema:

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from .breaking import SourceError, breaking, schema_before
 from .compare_torch import compare_torch
-from .faults import Finding, Level, SchemaError, annotation
+from .faults import Finding, Level, SchemaError, annotation, in_order
 from .history import as_of
 from .lint import RULES, lint
 from .model import Schema
@@ -177,8 +177,8 @@ def _breaking(arguments: argparse.Namespace) -> int:
             + (f" and {more} more" if more else "")
         ) from error
     # A change is judged by what it leads to as well: what lint finds there may be what is wrong with it.
-    findings = [finding for finding in lint(after) if finding.level is Level.WIRE] + breaking(before, after)
-    findings.sort(key=lambda finding: (finding.position, finding.rule))
+    misread = [finding for finding in lint(after) if finding.level is Level.WIRE]
+    findings = in_order([*misread, *breaking(before, after)])
     _print(findings, arguments.format)
     if findings:
         return _FINDINGS

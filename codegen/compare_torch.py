@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .bumps import NO_ADDITION
 from .changes import members, number
+from .faults import with_article
 from .model import EnumValue, Field, Kind, MapType, Schema, TypeDef
 from .torch_schema import TorchMember, TorchSchema, TorchType
 
@@ -158,9 +159,8 @@ def _contradictions(schema: Schema, ours: dict[str, TypeDef], torch: TorchSchema
         if theirs is None:
             yield f"{definition.kind.value} {name} is not in PyTorch"
         elif theirs.kind is not definition.kind:
-            yield f"{name} is a {theirs.kind.value} in PyTorch, here a {definition.kind.value}".replace(
-                "a enum", "an enum"
-            )
+            there, here = with_article(theirs.kind.value), with_article(definition.kind.value)
+            yield f"{name} is {there} in PyTorch, here {here}"
         else:
             yield from _member_contradictions(definition, theirs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .model import Position
@@ -18,7 +19,7 @@ class Level(enum.Enum):
     STYLE = "style"  # a reader of the schema would be left alone, or one language of Apache's
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One fault in a schema: where, by which rule, what was expected and found, what to do.
 
@@ -63,6 +64,16 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings in the order of the file; at one place, in that of the rules' names."""
+    return sorted(findings, key=lambda finding: (finding.position, finding.rule))
+
+
+def with_article(noun: str) -> str:
+    """A noun as messages speak of it for the first time: `an enum`, `a union`."""
+    return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
+
+
 class SchemaError(Exception):
     """A schema that nothing can be generated from: it cannot be resolved, or its code would be wrong.
 
@@ -70,7 +81,7 @@ class SchemaError(Exception):
     """
 
     def __init__(self, findings: list[Finding]) -> None:
-        self.findings = tuple(sorted(findings, key=lambda finding: finding.position))
+        self.findings = tuple(in_order(findings))
         super().__init__(self.findings)
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .changes import Changes, members, number, owned_by
+from .faults import with_article
 from .model import Kind
 from .rules import Break
 
@@ -29,8 +30,8 @@ def kinds_changed(changes: Changes) -> Iterator[Break]:
     for pair in changes.pairs:
         old, new = pair.before.kind.value, pair.after.kind.value
         if old != new:
-            message = f"`{pair.after.name}` was a {old} and is a {new}"
-            yield Break(pair.after.position, message.replace("a enum", "an enum"), pair.before.own)
+            message = f"`{pair.after.name}` was {with_article(old)} and is {with_article(new)}"
+            yield Break(pair.after.position, message, pair.before.own)
 
 
 def removed(kind: Kind, changes: Changes) -> Iterator[Break]:

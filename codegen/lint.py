@@ -15,7 +15,7 @@ from .model import (
     TypeDef,
 )
 from .order import by_value_cycles, map_cycles, mapped_type, named_types
-from .rules import LintRule, Report
+from .rules import LintRule, Report, findings
 
 #: Ids of our own fields in PyTorch's structs start here; PyTorch's stay below.
 FIRST_OWN_ID = 1000
@@ -25,12 +25,7 @@ MAX_FIELDS = 64
 
 def lint(schema: Schema) -> list[Finding]:
     """All findings of all rules, in the order of the file."""
-    findings = [
-        Finding(report.position, rule.id, rule.level, report.message, report.hint)
-        for rule in RULES
-        for report in rule.check(schema)
-    ]
-    return sorted(findings, key=lambda finding: (finding.position, finding.rule))
+    return findings((rule, report) for rule in RULES for report in rule.check(schema))
 
 
 def _own_ids(schema: Schema) -> Iterator[Report]:

@@ -7,10 +7,10 @@ Purposes and examples speak of schema.yaml.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from .faults import Level
+from .faults import Finding, Level, in_order
 from .model import Position, Schema
 
 
@@ -61,3 +61,11 @@ class BreakingRule(Rule):
     """A judgement on two schemas, before and after a change; reports name places in the one after."""
 
     check: Callable[[Schema, Schema], Iterator[Report]]
+
+
+def findings(reported: Iterable[tuple[Rule, Report]]) -> list[Finding]:
+    """What rules have reported, as findings in the order of the file."""
+    return in_order(
+        Finding(report.position, rule.id, rule.level, report.message, report.hint)
+        for rule, report in reported
+    )

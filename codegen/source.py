@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from .faults import FaultList
+from .faults import FaultList, with_article
 from .model import Position
 
 _KINDS = {
@@ -34,10 +34,6 @@ def shortened(text: str) -> str:
     return line if len(line) <= 60 else line[:57] + "..."
 
 
-def _with_article(word: str) -> str:
-    return f"an {word}" if word[0] in "aeiou" else f"a {word}"
-
-
 @dataclass(frozen=True, slots=True)
 class Scalar:
     """A scalar: its text as written, what YAML takes it for, and whether it stands in quotes."""
@@ -49,7 +45,7 @@ class Scalar:
 
     def __str__(self) -> str:
         given = self.text or self.quoted
-        return f"`{shortened(self.text)}`, {_with_article(self.kind)}" if given else "nothing"
+        return f"`{shortened(self.text)}`, {with_article(self.kind)}" if given else "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +192,7 @@ class _Converter:
                 continue
             key = self._text(key_node)
             if key_node.tag != "tag:yaml.org,2002:str":
-                kind = _with_article(_KINDS.get(key_node.tag, "special word"))
+                kind = with_article(_KINDS.get(key_node.tag, "special word"))
                 message = f"expected a string as key, found `{shortened(key)}`, which YAML reads as {kind}"
                 self._faults.add("wrong-node", position, message, "Put it in quotes")
             value = self.element(value_node)

@@ -107,6 +107,8 @@ def read(
 
     Raises:
         OSError: The file cannot be opened.
+        TypeError: `f` is neither a path nor a binary file object, or `limits` are none.
+        ValueError: `form` is another word, the path has a null character, or the file object is closed.
         DeserializeError: The file is no `.pt2` archive, is damaged, or has a version that cannot be read.
 
     Example:
@@ -132,8 +134,9 @@ def read_archive(
         limits: As for `read`.
 
     Raises:
-        ValueError: `form` is no form.
         OSError: As for `read`.
+        TypeError: As for `read`.
+        ValueError: As for `read`.
         DeserializeError: As for `read`; or the archive has no such program.
     """
     demanded = check_form(form)
@@ -201,7 +204,9 @@ def write(
     Raises:
         SerializeError: There is no program, a tree is not sound, cannot be encoded or does not fit its
             weights, or a name is one that reading would refuse.
-        TypeError: Something in the archive has the wrong type.
+        TypeError: Something in the archive, or another argument, has the wrong type.
+        ValueError: `formats` lists another word or none, the path has a null character, or the file object is
+            closed.
         OSError: Writing failed; the old file is whole.
 
     Example:

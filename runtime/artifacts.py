@@ -81,7 +81,7 @@ def serialize(
 
     Raises:
         SerializeError: The program holds something that cannot be written; the path names the node.
-        TypeError: `ep` is no exported program.
+        TypeError: `ep` is no exported program, or another argument has the wrong type.
         ValueError: There is no such pickle protocol.
 
     Example:
@@ -135,6 +135,7 @@ def deserialize(
 
     Raises:
         TypeError: The argument is no such artifact, or another argument has the wrong type.
+        ValueError: `device` names no device.
         DeserializeError: The bytes are damaged, contradict each other or have a version that cannot be read.
         UnsafeArtifactError: A pickle needs classes, and could run code, and that is not permitted.
 

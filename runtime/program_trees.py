@@ -28,7 +28,7 @@ def to_tree(
 
     Raises:
         SerializeError: The program holds something that cannot be written; the path names the node.
-        TypeError: `ep` is no exported program.
+        TypeError: `ep` is no exported program, or `opset_version` has the wrong type.
 
     Example:
         >>> import torch

@@ -78,6 +78,8 @@ def save(
     Raises:
         SerializeError: A program holds something that cannot be written; the path names the node or weight.
         TypeError: An argument has the wrong type.
+        ValueError: `formats` lists another word or none, there is no such pickle protocol, the path has a
+            null character, or the file object is closed.
         OSError: Writing failed. The old file is whole, and no temporary file is left.
 
     Example:
@@ -165,7 +167,8 @@ def load(
     Raises:
         OSError: The file cannot be opened.
         TypeError: `f` is neither a path nor a binary file object, or another argument has the wrong type.
-        ValueError: `device` names no device.
+        ValueError: `device` names no device, `form` or `missing_weights` is another word, the path has a null
+            character, or the file object is closed.
         DeserializeError: The file is no `.pt2` archive, is damaged or contradicts itself, has a version
             that cannot be read, or another digest than expected; or this machine lacks the device.
         UnsafeArtifactError: The file asks for something that could run code, and that is not permitted.
@@ -232,7 +235,8 @@ def load_all(
 
     Raises:
         OSError: The file cannot be opened.
-        TypeError: `f` is neither a path nor a binary file object.
+        TypeError: As for `load`.
+        ValueError: As for `load`.
         DeserializeError: As for `load`; the first program that cannot be read decides.
         UnsafeArtifactError: The file asks for something that could run code.
 

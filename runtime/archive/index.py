@@ -114,7 +114,7 @@ def choose_form(reader: ArchiveReader, index: Index | None, name: str, form: For
         form: The form that the caller demands, or None for the policy of this module.
 
     Raises:
-        DeserializeError: The archive has no such form, or a record that the index lists is missing.
+        DeserializeError: A record that the index lists is missing, and no form is demanded.
     """
     if form is not None:
         return form

@@ -48,7 +48,8 @@ def validate(
 
     Raises:
         OSError: The file cannot be opened.
-        TypeError: The argument is neither a tree nor a file.
+        TypeError: The argument is neither a tree nor a file, or `limits` are none.
+        ValueError: The path has a null character, or the file object is closed.
 
     Example:
         >>> import io, pt2wire, torch

@@ -12,7 +12,6 @@ from ..errors import DeserializeError
 from ..extensions import find_extension, schema_of
 from ..findings import Finding
 from ..generated import types
-from ..limits import DEFAULT_LIMITS
 from ..operators import NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
 from .rules import Findings
 
@@ -314,7 +313,8 @@ def _named(items: Sequence[_Item], schema: _Schema) -> list[_Item]:
 
 #: Lists with an item for each dimension; `aten.roll` calls itself once for each, until the stack ends.
 _DIMENSIONS = frozenset({"dim", "dims", "shifts"})
-_MOST_DIMENSIONS = DEFAULT_LIMITS.tensor_dimensions
+#: Operators of PyTorch take tensors of at most 64 dimensions, whatever a caller lets a file describe.
+_MOST_DIMENSIONS = 64
 
 
 def _length(value: types.Argument | types.Value) -> int:

@@ -188,7 +188,7 @@ _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.Not: operator.not_,
 }
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
-_OF_BITS = (ast.BitAnd, ast.BitOr, ast.BitXor)
+_OF_INTEGERS = (ast.FloorDiv, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +200,14 @@ class _Function:
         most: How many at most.
         sort: The class of what it gives; None for that of its arguments together.
         compute: What it gives for constants; None for what is not computed here.
+        conditions: How many arguments are conditions, the first of all; the others are numbers.
     """
 
     least: int
     most: int
     sort: type[Number] | None
     compute: Callable[..., Any] | None = None
+    conditions: int = 0
 
 
 _MANY = 1 << 16
@@ -224,8 +226,8 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "torch.sym_int": _Function(1, 1, int, int),
     "torch.sym_max": _Function(2, 2, None, max),
     "torch.sym_min": _Function(2, 2, None, min),
-    "torch.sym_not": _Function(1, 1, bool, operator.not_),
-    "torch.sym_ite": _Function(3, 3, None, lambda test, yes, no: yes if test else no),
+    "torch.sym_not": _Function(1, 1, bool, operator.not_, conditions=1),
+    "torch.sym_ite": _Function(3, 3, None, lambda test, yes, no: yes if test else no, conditions=1),
     "torch.sym_sqrt": _Function(1, 1, float, math.sqrt),
     "torch._sym_sqrt": _Function(1, 1, float, math.sqrt),
 }
@@ -247,7 +249,8 @@ def check_guard_inputs(text: str, inputs: GuardInputs[GuardInput]) -> None:
 
     Raises:
         DeserializeError: It names no input, or takes one for what it is not, or calls a function with too few
-            or too many numbers, or cannot be computed whatever the inputs are, or is no condition.
+            or too many numbers, or cannot be computed whatever the inputs are, or is no condition. Python
+            computes with conditions as with numbers, exporters do not, and no pass could go on with that.
 
     Example:
         >>> x = GuardInputs({"L['x']": GuardInput(rank=2)})
@@ -258,8 +261,7 @@ def check_guard_inputs(text: str, inputs: GuardInputs[GuardInput]) -> None:
         pt2wire.errors.DeserializeError: column 1: expected an input of the program, found "L['y']"
     """
     node = ast.parse(text.strip(" \t"), mode="eval").body
-    if _Reader(inputs).value(node).sort is not bool:
-        raise _wrong(node, "a condition", _shown(node))
+    _Reader(inputs).condition(node)
 
 
 def _wrong(node: ast.expr, expected: str, found: str) -> DeserializeError:
@@ -276,54 +278,66 @@ class _Reader:
     def __init__(self, inputs: GuardInputs[GuardInput]) -> None:
         self._inputs = inputs
 
-    def value(self, node: ast.expr) -> _Value:
-        """What an expression gives."""
+    def condition(self, node: ast.expr) -> _Value:
+        """What a condition gives."""
+        value = self._value(node)
+        if value.sort is not bool:
+            raise _wrong(node, "a condition", _shown(node))
+        return value
+
+    def _number(self, node: ast.expr) -> _Value:
+        value = self._value(node)
+        if value.sort is bool:
+            raise _wrong(node, "a number", f"{_shown(node)}, which is a condition")
+        return value
+
+    def _value(self, node: ast.expr) -> _Value:
         match node:
             case ast.Constant(value=bool() | int() | float() as constant):
                 return _Value(type(constant), constant)
             case ast.Attribute(value=ast.Name(id="math"), attr=name):
                 return _Value(float, getattr(math, name))
             case ast.BinOp(left=left, op=op, right=right):
-                return self._binary(node, op, self.value(left), self.value(right))
+                return self._binary(node, op, self._number(left), self._number(right))
             case ast.UnaryOp(op=op, operand=operand):
-                value = self.value(operand)
-                sort = bool if isinstance(op, ast.Not) else _joined([int, value.sort])
-                return self._computed(node, sort, _UNARY[type(op)], [value])
+                value = self.condition(operand) if isinstance(op, ast.Not) else self._number(operand)
+                return self._computed(node, value.sort, _UNARY[type(op)], [value])
             case ast.BoolOp(values=values):
-                return _Value(_joined([self.value(value).sort for value in values]))
+                for part in values:
+                    self.condition(part)
+                return _Value(bool)
             case ast.Compare(left=left, comparators=comparators):
                 for side in (left, *comparators):
-                    self.value(side)
+                    self._number(side)
                 return _Value(bool)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                self.value(test)
-                return _Value(_joined([self.value(body).sort, self.value(orelse).sort]))
+                self.condition(test)
+                return _Value(_joined([self._number(body).sort, self._number(orelse).sort]))
             case ast.Call(func=func, args=[_, *_] | [] as args) if (name := full_name(func)) in _FUNCTIONS:
-                return self._call(node, _FUNCTIONS[name], name, [self.value(argument) for argument in args])
+                return self._call(node, _FUNCTIONS[name], name, args)
             case _:
                 return self._of_input(node)
 
     def _binary(self, node: ast.expr, op: ast.operator, left: _Value, right: _Value) -> _Value:
         sort = _joined([left.sort, right.sort])
-        if isinstance(op, _OF_BITS):
-            if sort is float:
-                raise _wrong(node, "bits of integers", _shown(node))
-        else:
-            sort = float if isinstance(op, ast.Div) else _joined([int, sort])
+        if isinstance(op, _OF_INTEGERS) and sort is float:
+            raise _wrong(node, "integers", _shown(node))
         if isinstance(op, _DIVISIONS) and right.constant == 0:
             raise _wrong(node, "a divisor other than zero", _shown(node))
-        return self._computed(node, sort, _BINARY[type(op)], [left, right])
+        return self._computed(
+            node, float if isinstance(op, ast.Div) else sort, _BINARY[type(op)], [left, right]
+        )
 
-    def _call(self, node: ast.expr, function: _Function, name: str, arguments: list[_Value]) -> _Value:
+    def _call(self, node: ast.expr, function: _Function, name: str, parts: Sequence[ast.expr]) -> _Value:
         least, most = function.least, function.most
-        if not least <= len(arguments) <= most:
-            raise _wrong(node, f"{_NUMBER_OF_ARGUMENTS[least, most]} for {name}", str(len(arguments)))
-        if name == "torch.sym_ite" and (
-            arguments[0].sort is not bool or arguments[1].sort is not arguments[2].sort
-        ):
-            raise _wrong(node, "a condition and two numbers of one class", _shown(node))
-        sort = function.sort or _joined([argument.sort for argument in arguments])
-        return self._computed(node, sort, function.compute, arguments)
+        if not least <= len(parts) <= most:
+            raise _wrong(node, f"{_NUMBER_OF_ARGUMENTS[least, most]} for {name}", str(len(parts)))
+        conditions = [self.condition(part) for part in parts[: function.conditions]]
+        numbers = [self._number(part) for part in parts[function.conditions :]]
+        sorts = [number.sort for number in numbers]
+        if name == "torch.sym_ite" and len(set(sorts)) > 1:
+            raise _wrong(node, "two numbers of one class", _shown(node))
+        return self._computed(node, function.sort or _joined(sorts), function.compute, conditions + numbers)
 
     def _computed(
         self, node: ast.expr, sort: type[Number], compute: Callable[..., Any] | None, arguments: list[_Value]
@@ -360,7 +374,7 @@ class _Reader:
         found = self._input(node)
         if found is not None and found.number is None:
             raise _wrong(node, "a number", f"{_shown(node)}, which is {_kind(found)}")
-        return _Value(float if found is None else found.number or float)
+        return _Value(int if found is None else found.number or int)
 
     def _tensor(self, node: ast.expr) -> GuardInput:
         found = self._input(node)
@@ -385,4 +399,4 @@ def _kind(found: GuardInput) -> str:
 
 def _joined(sorts: Sequence[type[Number]]) -> type[Number]:
     """The class of what numbers of some classes give together."""
-    return float if float in sorts else int if int in sorts else bool
+    return float if float in sorts else int

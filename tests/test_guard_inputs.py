@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import OrderedDict, deque
 from typing import Any, NamedTuple
@@ -127,8 +128,9 @@ _NOT_COMPUTED = {
     "math.log(1, 2, 3) > 0": "expected one or two arguments for math.log, found 3",
     "torch.sym_max(1) > 0": "expected two arguments for torch.sym_max, found 1",
     "torch.sym_ite(1) > 0": "expected three arguments for torch.sym_ite, found 1",
-    "torch.sym_ite(1, 2, 3) > 0": (
-        "expected a condition and two numbers of one class, found 'torch.sym_ite(1, 2, 3)'"
+    "torch.sym_ite(1, 2, 3) > 0": ("expected a condition, found '1'"),
+    "torch.sym_ite(True, 2, 3.5) > 0": (
+        "expected two numbers of one class, found 'torch.sym_ite(True, 2, 3.5)'"
     ),
     "1 / 0 > 0": "expected a divisor other than zero, found '1 / 0'",
     "L['n'] % (1 - 1) > 0": "expected a divisor other than zero, found \"L['n'] % (1 - 1)\"",
@@ -138,7 +140,24 @@ _NOT_COMPUTED = {
         "cannot convert float infinity to integer"
     ),
     "(-2) ** 0.5 > 0": "expected a real number, found '(-2) ** 0.5'",
-    "1.5 & 2 > 0": "expected bits of integers, found '1.5 & 2'",
+    "1.5 & 2 > 0": "expected integers, found '1.5 & 2'",
+}
+
+_CONDITION = "L['n'] > 3"
+#: Guards that Python computes and sympy does not: no exporter writes them, and no pass could go on with them.
+_NOT_EXPRESSED = {
+    f"({_CONDITION}) + 1 == 2": "a number",
+    f"-({_CONDITION}) == -1": "a number",
+    f"({_CONDITION}) == True": "a number",
+    f"({_CONDITION}) & ({_CONDITION})": "a number",
+    f"abs({_CONDITION}) == 1": "a number",
+    f"math.floor(max({_CONDITION}, 1)) == 1": "a number",
+    f"(1 if {_CONDITION} else True) == 1": "a number",
+    "not L['n']": "a condition",
+    f"{_CONDITION} and L['n']": "a condition",
+    "torch.sym_not(L['n'])": "a condition",
+    "(1 if L['n'] else 2) == 1": "a condition",
+    "L['n'] // 0.5 > 1": "integers",
 }
 
 
@@ -162,6 +181,15 @@ def test_what_pytorch_cannot_compute_is_refused(text: str) -> None:
         pt2wire.from_tree(_changed(text), {}, {})
     assert refused.value.path == "guards_code[0]"
     assert refused.value.message.startswith(_NOT_COMPUTED[text] + " (column ")
+
+
+@pytest.mark.parametrize("text", _NOT_EXPRESSED)
+def test_numbers_are_no_conditions_nor_conditions_numbers(text: str) -> None:
+    args, kwargs = _inputs()
+    with contextlib.suppress(AssertionError):  # how a guard fails
+        _with_guard(text).module()(*args, **kwargs)
+    (finding,) = pt2wire.validate(_changed(text))
+    assert finding.message.startswith(f"expected {_NOT_EXPRESSED[text]}, found ")
 
 
 def _changed(text: str) -> types.ExportedProgram:

@@ -174,8 +174,8 @@ class _Reader:
                     _apply(_COMPARISONS[type(op)], *sides[index : index + 2]) for index, op in enumerate(ops)
                 ]
                 return relations[0] if len(relations) == 1 else _apply("And", *relations)
-            case ast.IfExp():
-                raise _unwritten(node, "a choice")
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return _chosen(self._term(test), self._term(body), self._term(orelse))
             case ast.Call(func=func, args=[_, *_] as args):
                 return _call(node, full_name(func), [self._term(argument) for argument in args])
             case _:
@@ -249,6 +249,13 @@ def _names(prefix: str) -> Iterator[str]:
     while True:
         yield f"{prefix}{index}"
         index += 1
+
+
+def _chosen(test: _Term, body: _Term, orelse: _Term) -> _Term:
+    sort = float if float in (body.sort, orelse.sort) else int
+    cases = _apply("ExprCondPair", body, test), _apply("ExprCondPair", orelse, _Term("true", bool))
+    is_nonnegative = body.is_nonnegative and orelse.is_nonnegative
+    return _apply("Piecewise", *cases, sort=sort, is_nonnegative=is_nonnegative)
 
 
 def _negative(term: _Term) -> _Term:

@@ -13,6 +13,7 @@ from ..extensions import find_extension, schema_of
 from ..findings import Finding
 from ..generated import types
 from ..operators import NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
+from .parts import Given, parts_problem
 from .rules import Findings
 
 _Item = TypeVar("_Item", types.NamedArgument, types.NamedValue)
@@ -325,10 +326,10 @@ def _length(value: types.Argument | types.Value) -> int:
 def _check_arguments(
     schema: _Schema, node: types.Node, path: str, graph: types.Graph, findings: Findings, begin: int = 0
 ) -> None:
-    given = set()
+    given: dict[str, types.Argument | types.Value] = {}
     exact = {value.name: value.value for value in node.exact_inputs or () if value.value is not None}
     for position, named in enumerate(node.inputs, begin):
-        given.add(named.name)
+        given[named.name] = named.arg
         where = f"{path}.inputs[{position}]"
         if named.name not in schema.parameters:
             message = f"expected an argument of {node.target}, found {named.name!r}, in node {node.name!r}"
@@ -337,7 +338,7 @@ def _check_arguments(
         fitting, kind = schema.parameters[named.name], schema.types[named.name]
         value: types.Argument | types.Value = named.arg
         if value.type == "as_none" and named.name in exact:
-            value = exact[named.name]
+            value = given[named.name] = exact[named.name]
             fits = _fits_exactly(kind, value)
         else:
             fits = fitting is None or value.type in fitting
@@ -361,17 +362,27 @@ def _check_arguments(
                     f"found a tensor of several elements, in node {node.name!r}"
                 )
                 findings.add("operator-arguments", f"{where}.arg", message)
-    for name in sorted(schema.required - given):
+    for name in sorted(schema.required - given.keys()):
         message = f"expected the argument {name!r} of {node.target}, found none, in node {node.name!r}"
         findings.add("operator-arguments", f"{path}.inputs", message)
     by_position = {named.name for named in node.inputs if named.kind == types.ArgumentKind.POSITIONAL}
     left_out = [name for name in schema.positional[: len(by_position)] if name not in by_position]
-    if left_out and given >= schema.required and given <= schema.parameters.keys():
+    if left_out and schema.required <= given.keys() <= schema.parameters.keys():
         message = (
             f"expected what {node.target} is given by position before all else, "
             f"found {left_out[0]!r} left out, in node {node.name!r}"
         )
         findings.add("operator-arguments", f"{path}.inputs", message)
+    _check_parts(node, given, path, graph, findings)
+
+
+def _check_parts(node: types.Node, given: Given, path: str, graph: types.Graph, findings: Findings) -> None:
+    for position, output in enumerate(node.outputs):
+        if output.type == "as_tensors":
+            problem = parts_problem(node.target, given, len(output.as_tensors), graph)
+            if problem is not None:
+                message = f"{problem}, in node {node.name!r} ({node.target})"
+                findings.add("operator-returns", f"{path}.outputs[{position}]", message)
 
 
 def _check_returns(schema: _Schema, node: types.Node, path: str, findings: Findings) -> None:

@@ -122,6 +122,22 @@ def _many_programs_and_entries() -> bytes:
 _S = "Symbol('s77', positive=True, integer=True)"
 
 
+def _parts(target: str, **numbers: int) -> Callable[[Tree], None]:
+    """Lets the program take its input apart, into more parts than it names."""
+
+    def change(found: Tree) -> None:
+        meta = graph(found).tensor_values["x"]
+        graph(found).tensor_values["part"] = replace(meta, sizes=[types.SymInt.of_int(3)] * 2)
+        arguments = {"self": A.of_tensor(types.TensorArgument("x"))}
+        arguments |= {name: A.of_int(number) for name, number in numbers.items()}
+        inputs = [types.NamedArgument(*item, types.ArgumentKind.POSITIONAL) for item in arguments.items()]
+        outputs = [A.of_tensors([types.TensorArgument("part")])]
+        node = types.Node(f"torch.ops.aten.{target}", inputs, outputs, {}, name="parts")
+        graph(found).nodes.insert(0, node)
+
+    return change
+
+
 def _many_held(found: Tree) -> None:
     empty = types.Graph([], [], [], {}, {}, {})
     branches = [types.GraphArgument(name=f"g{number}", graph=empty) for number in range(3_000)]
@@ -395,6 +411,15 @@ _COSTS: dict[str, tuple[Callable[[], bytes], str]] = {
             )
         ),
         "what passes trace again is bounded",
+    ),
+    "a tensor split into many parts": (
+        tree(_parts("tensor_split.sections", sections=1 << 28, dim=1)),
+        "parts are counted",
+    ),
+    "a tensor split into many columns": (tree(_parts("hsplit.int", sections=1 << 28)), "parts are counted"),
+    "many chunks of an unknown size": (
+        tree(_parts("chunk.default", chunks=1 << 28, dim=0)),
+        "parts are bounded",
     ),
     "many subgraphs beside many tree specs": (tree(_many_held), "names are looked up, not searched for"),
     "dictionaries in dictionaries": (tree(lambda t: _deep_argument(t, 50)), "depth is bounded"),

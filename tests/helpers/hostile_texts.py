@@ -511,6 +511,12 @@ _GUARDS |= {
     "a root of nothing real": "math.sqrt(-1) == 1",
     "a number": "1",
 }
+#: Guards that the call computes, and no pass.
+_GUARDS |= {
+    "a sum of conditions": "(L['x'].size()[0] > 1) + 1 == 2",
+    "a number as a condition": "not L['x'].size()[0]",
+    "a floor of a float": "L['x'].size()[0] // 0.5 > 1",
+}
 #: Guards that say something true, and load without what is no part of their syntax tree.
 _TRUE = ("a comment",)
 for _name, _text in _GUARDS.items():

@@ -32,7 +32,6 @@ class Limits:
         nested_graphs: Nesting of subgraphs, of dictionaries and of containers in arguments.
         nested_sources: Nesting of what says where a node came from; each pass over a graph adds one.
         tensor_dimensions: Dimensions of one tensor. PyTorch computes with no more than 64.
-        chunks: Chunks that a dimension of a symbolic size is cut into, if it has as many elements.
         expression_length: Characters of one symbolic expression.
         expression_terms: Symbols, numbers and functions in one expression.
         expression_depth: Nesting of functions in one expression.
@@ -81,7 +80,6 @@ class Limits:
     nested_graphs: int = 32
     nested_sources: int = 128
     tensor_dimensions: int = 64
-    chunks: int = 65_536
     expression_length: int = 65_536
     expression_terms: int = 4_096
     expression_depth: int = 100

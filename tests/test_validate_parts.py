@@ -85,7 +85,7 @@ def test_numbers_and_sizes_may_be_symbolic() -> None:
     assert _found(tree) == []
     chunks.arg = types.Argument.of_int(1 << 28)
     (message,) = _found(tree)
-    assert message.startswith("expected at most 65536 chunks of a dimension without a size, found 268435456")
+    assert message.startswith("expected at most 65536 chunks of a symbolic size, found 268435456")
 
 
 def test_a_number_that_the_graph_describes_is_known() -> None:

@@ -20,6 +20,7 @@ from ..permissions import NO_PERMISSIONS, Permissions
 from .exact import import_note
 from .example_inputs import modules_among
 from .faults import each, within
+from .frames import check_module_calls
 from .graph import import_graph
 from .guards import learn_guards
 from .metadata import import_graph_metadata
@@ -81,6 +82,7 @@ def import_program(
                 calls = import_module_call_graph(
                     module.module_call_graph, values, module.treespec_namedtuple_fields
                 )
+            check_module_calls(values.graph, signature, calls)
             meta = import_graph_metadata(module)
             if module.custom is not None:
                 with within("custom"):

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..generated import types
-from ..limits import DEFAULT_LIMITS
 
 Given = Mapping[str, types.Argument | types.Value]
 
@@ -42,11 +41,11 @@ def parts_problem(target: str, given: Given, results: int, graph: types.Graph) -
     if parts is not None and parts != results:
         return f"expected {parts} parts as {parting.number or 'the dimension'} says, found {results}"
     if parts is None and parting.number == "chunks" and number is not None and number > _MOST:
-        return f"expected at most {_MOST} chunks of a dimension without a size, found {number}"
+        return f"expected at most {_MOST} chunks of a symbolic size, found {number}"
     return None
 
 
-_MOST = DEFAULT_LIMITS.chunks
+_MOST = 65_536  # chunks of a dimension whose size only a call shows; each is at least one element
 
 
 def _sections(number: int | None, size: int | None) -> int | None:

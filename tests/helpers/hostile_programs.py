@@ -413,6 +413,20 @@ _GRAPHS: dict[str, tuple[Callable[[Tree], object], str]] = {
 }
 
 
+def _pass_on_the_input(found: Tree) -> None:
+    """Says of the call of `linear` that it gives back what it gets."""
+    leaf, no_keywords = (
+        '{"type": null, "context": null, "children_spec": []}',
+        '{"type": "builtins.dict", "context": "[]", "children_spec": []}',
+    )
+    args = f'{{"type": "builtins.tuple", "context": "null", "children_spec": [{leaf}]}}'
+    in_spec = (
+        f'[1, {{"type": "builtins.tuple", "context": "null", "children_spec": [{args}, {no_keywords}]}}]'
+    )
+    entry = next(entry for entry in found.graph_module.module_call_graph if entry.fqn == "linear")
+    entry.signature = types.ModuleCallSignature([_tensor("x")], [_tensor("x")], in_spec, f"[1, {leaf}]")
+
+
 def _invoke_both_branches(found: Tree) -> None:
     """Calls both branches of `cond`, one after the other, by one identifier."""
     nodes = graph(found).nodes
@@ -428,6 +442,10 @@ def _invoke_both_branches(found: Tree) -> None:
     nodes.insert(nodes.index(node), other)
 
 
+_GRAPHS["a module call that gives back its input"] = (
+    _pass_on_the_input,
+    "signatures of modules are what the graph does",
+)
 _GRAPHS["two subgraphs of one identifier"] = _invoke_both_branches, "what is invoked is what is named"
 for _name, (_change, _proves) in _GRAPHS.items():
     add("graphs", _name, _proves, tree(_change))

@@ -87,6 +87,16 @@ def check_unknown(unknown: object) -> None:
         )
 
 
+def check_name(name: object) -> None:
+    """Refuse what no program is called.
+
+    Raises:
+        TypeError: It is no text.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"expected name as that of a program, found {name!r:.80}")
+
+
 def check_versions(versions: object, argument: str) -> None:
     """Refuse an argument that is not versions by operator namespace, or None.
 

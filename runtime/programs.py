@@ -22,7 +22,7 @@ from .archives import (
     extra_records,
     read_archive,
 )
-from .arguments import check_versions, mistaken
+from .arguments import check_name, check_versions, mistaken
 from .comparing import check_digest
 from .errors import Pt2WireError, SerializeError
 from .exporting import export_program
@@ -184,8 +184,7 @@ def load(
         raise TypeError(
             f"expected a dict that is filled with extra files, found {type(extra_files).__name__}"
         )
-    if not isinstance(name, str):
-        raise TypeError(f"expected name as that of a program, found {name!r:.80}")
+    check_name(name)
     permissions = permit(
         allow_pickle=allow_pickle,
         allow_operators=allow_operators,

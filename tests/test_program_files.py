@@ -130,6 +130,8 @@ def test_one_program_is_validated_and_no_other(several: Path, capsys: pytest.Cap
     assert run(["validate", str(several), "--name", "linear"]) == 1
     assert [finding.rule for finding in pt2wire.validate(several, name="linear")] == ["target"]
     assert pt2wire.validate(several, name="relu") == []
+    with pytest.raises(TypeError, match="expected name as that of a program, found 3"):
+        pt2wire.validate(several, name=3)  # type: ignore[arg-type]
 
 
 def test_a_program_that_is_not_there_is_said_alike_by_every_command(

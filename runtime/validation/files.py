@@ -14,7 +14,7 @@ from ..archive.extents import check_payload
 from ..archive.index import Form, documents
 from ..archive.payloads import config_of, each_payload
 from ..archive.reader import ArchiveReader, Source
-from ..arguments import mistaken
+from ..arguments import check_name, mistaken
 from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import Struct, Union, types
@@ -48,7 +48,7 @@ def validate(
 
     Raises:
         OSError: The file cannot be opened.
-        TypeError: The argument is neither a tree nor a file, or `limits` are none.
+        TypeError: The argument is neither a tree nor a file, or another argument has the wrong type.
         ValueError: The path has a null character, or the file object is closed.
 
     Example:
@@ -64,6 +64,8 @@ def validate(
         return validate_types(artifact) or _validate_program(artifact, permit(limits=limits))
     if not isinstance(artifact, str | os.PathLike) and not hasattr(artifact, "read"):
         raise mistaken("a tree, a path or a binary file object", artifact)
+    if name is not None:
+        check_name(name)
     permissions, findings = permit(limits=limits), Findings()
     try:
         reader = ArchiveReader(artifact, limits=limits)

@@ -46,7 +46,7 @@ _terminal = Console(highlight=False)
 
 _FILE_HELP = "A .pt2 archive, or a program as JSON or Thrift."
 _File = Annotated[str, typer.Argument(metavar="FILE", help=_FILE_HELP)]
-_NAME_HELP = "Which program of an archive; that of a JSON or Thrift file takes any name."
+_NAME_HELP = "Which program of an archive; of a JSON or Thrift file, what to call its program."
 _Name = Annotated[str | None, typer.Option("--name", help=_NAME_HELP)]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs to read.")]
 

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from .changes import Member, additions, compare, members, number
 from .faults import Level
 from .incompatible import breaks
+from .lint_log import NO_ADDITION
 from .model import Kind, Position, Schema, TypeDef, Version
 from .rules import BreakingRule, Report
-
-#: What the log notes of a version that PyTorch raised and changed no type; `compare-torch` writes it.
-NO_ADDITION = "No addition."
 
 
 def _demanded(before: Schema, after: Schema) -> tuple[Version, str] | None:
@@ -224,9 +222,13 @@ def _unreserved(before: Schema, after: Schema) -> Iterator[Report]:
 
 
 def _log_rewritten(before: Schema, after: Schema) -> Iterator[Report]:
-    kept = {(line.version, line.torch) for line in after.log}
+    kept = {(line.version, line.torch): line for line in after.log}
     for line in before.log:
-        if (line.version, line.torch) not in kept:
+        now = kept.get((line.version, line.torch))
+        if now is not None and (line.note == NO_ADDITION) is not (now.note == NO_ADDITION):
+            message = f"the log noted `{line.note}` of {line.version}, and now `{now.note}`"
+            yield Report(now.position, message, "What a release brought does not change; put it back")
+        if now is None:
             message = f"the log has lost its line for {line.version}, written by torch {line.torch}"
             yield Report(_place(after, "log"), message, "Releases do not go away; put it back")
 
@@ -349,7 +351,7 @@ RULES = (
         "log-rewritten",
         Level.STYLE,
         "the log tells what each release wrote",
-        "the line of torch 2.12.0 has gone",
+        "the line of torch 2.12.0 has gone, or `No addition.` of a version became another note",
         _log_rewritten,
     ),
     BreakingRule(

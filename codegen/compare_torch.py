@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .bumps import NO_ADDITION
 from .changes import members, number
 from .faults import with_article
+from .lint_log import NO_ADDITION
 from .model import EnumValue, Field, Kind, MapType, Schema, TypeDef
 from .torch_schema import TorchMember, TorchSchema, TorchType
 

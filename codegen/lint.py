@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from . import lint_log as log
 from . import lint_names as names
 from .changes import members, number, owned_by
 from .faults import Finding, Level
@@ -131,17 +132,6 @@ def _oldest(schema: Schema) -> Iterator[Report]:
     if oldest > version or oldest.major != version.major:
         message = f"`oldest_version` {oldest} is not a version before {version} with the same major number"
         yield Report(schema.places["oldest_version"], message, None)
-
-
-def _log(schema: Schema) -> Iterator[Report]:
-    if all(line.version != schema.version for line in schema.log):
-        yield Report(
-            schema.places["version"], f"the log has no line for {schema.version}", "Add one under `log`"
-        )
-    for before, line in zip(schema.log, schema.log[1:], strict=False):
-        if line.version < before.version:
-            message = f"the log has {line.version} after {before.version}"
-            yield Report(line.position, message, "Order its lines by version")
 
 
 def _cycles(schema: Schema) -> Iterator[Report]:
@@ -291,9 +281,16 @@ RULES = (
     LintRule(
         "version-log",
         Level.STYLE,
+        "the log tells which version each release writes, up to `version`",
+        "a `version` without a line under `log`, or a release with two",
+        log.ordered,
+    ),
+    LintRule(
+        "log-note",
+        Level.STYLE,
         "the log tells what each version added",
-        "a `version` without a line under `log`",
-        _log,
+        "`note: No addition.` of a version that is the `since` of a field",
+        log.truthful,
     ),
     LintRule(
         "keyword",
@@ -350,6 +347,13 @@ RULES = (
         "enum tables can be read in both directions",
         "two values with `torch: float16`",
         names.mapped_names,
+    ),
+    LintRule(
+        "mapping-split",
+        Level.WIRE,
+        "what has one name in PyTorch is the same thing in each enum that knows it",
+        "`torch: int4, bits: 4` in one enum and `torch: int4, bits: 8` in another",
+        names.split_mappings,
     ),
     LintRule(
         "shadowed-type",

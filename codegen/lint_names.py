@@ -74,6 +74,22 @@ def mapped_names(schema: Schema) -> Iterator[Report]:
                 seen.setdefault(name, value.name)
 
 
+def split_mappings(schema: Schema) -> Iterator[Report]:
+    """Values of several enums that stand for one name of PyTorch's agree in all that they say of it."""
+    seen: dict[str, tuple[str, EnumValue]] = {}
+    for definition in schema.types.values():
+        for value in definition.values:
+            if value.torch is None:
+                continue
+            first, other = seen.setdefault(value.torch, (definition.name, value))
+            for key in ("c10", "bits"):
+                ours, theirs = getattr(value, key), getattr(other, key)
+                if ours != theirs:
+                    shown = f"`{definition.name}.{value.name}` and `{first}.{other.name}`"
+                    message = f"{shown} both are `torch: {value.torch}`, and have `{key}` {ours} and {theirs}"
+                    yield Report(value.position, message, "One of the two is wrong")
+
+
 def missing_bits(schema: Schema) -> Iterator[Report]:
     """Where values of an enum have a size, all have that stand for something in PyTorch."""
     for definition in schema.types.values():

@@ -75,8 +75,36 @@ def value(line: str) -> str:
     return indented(STRUCT + USES.splitlines()[0] + f"\n{ENUM}    {line}\n")
 
 
+def mapped(line: str) -> str:
+    """Two enums, the second an extension."""
+    first = f"{ENUM}    ONE: {{value: 1, torch: one, c10: One, bits: 8, doc: O.}}\n"
+    second = ENUM.replace("E:", "F:").replace('since: "8.2"', "since_revision: 1")
+    fields = "    e: {id: 30, type: E, doc: E.}\n"
+    ours = "    f: {id: 1000, type: optional F, since_revision: 1, default: null, doc: F.}\n"
+    return indented(f"{STRUCT}{fields}{ours}{first}{second}    {line}\n")
+
+
 def member(line: str) -> str:
     return indented(STRUCT + USES.splitlines()[1] + f"\n{UNION}    {line}\n")
+
+
+def before_last(line: str) -> str:
+    """A schema with one more line of the log, before that of its version."""
+    return indented(STRUCT).replace("log:\n", f"log:\n  - {line}\n")
+
+
+def logged(line: str) -> str:
+    """And behind it."""
+    return indented(STRUCT).replace("types:\n", f"  - {line}\ntypes:\n")
+
+
+def noted(note: str, mark: str = "") -> str:
+    """What the log notes of 8.20, which brought `A.y`; the name `A.w` has gone."""
+    last, types = f'{mark}{{version: "8.20", torch: "2.12.0", note: "{note}"}}', STRUCT + OWN
+    grown = types.replace("X.}\n", 'X.}\n    y: {id: 20, type: i64, since: "8.20", doc: Y.}\n', 1)
+    reserved = grown.replace("  kind", "  reserved: {names: [w]}\n  kind", 1)
+    text = indented(reserved).replace('{version: "8.20", torch: "2.12.0", note: First.}', last)
+    return text.replace("log:\n", 'log:\n  - {version: "8.2", torch: "2.6.0", note: First.}\n')
 
 
 def pair(rule: str, before: str, after: str, message: str) -> tuple[str, str, str, str]:
@@ -186,6 +214,37 @@ PAIRS = [
         ),
         indented(STRUCT).replace("log:\n", 'log:\n  - {version: "8.2", torch: "2.6.0", note: Old.}\n'),
         "the log has 8.2 after 8.20",
+    ),
+    pair(
+        "version-log",
+        logged(f'{MARK}{{version: "8.21", torch: "2.13.0", note: Next.}}'),
+        logged('{version: "8.20", torch: "2.13.0", note: Next.}'),
+        "the log has 8.21, but `version` is 8.20",
+    ),
+    pair(
+        "version-log",
+        logged(f'{MARK}{{version: "8.20", torch: "2.12.0", note: First.}}'),
+        logged('{version: "8.20", torch: "2.12.1", note: First.}'),
+        "the log says twice what torch 2.12.0 writes: 8.20 and 8.20",
+    ),
+    pair(
+        "version-log",
+        before_last('{version: "8.19", torch: "2.12.0", note: Last.}').replace(
+            '{version: "8.20"', MARK + '{version: "8.20"'
+        ),
+        before_last('{version: "8.19", torch: "2.11.0", note: Last.}'),
+        "the log says twice what torch 2.12.0 writes: 8.19 and 8.20",
+    ),
+    *(
+        pair("log-note", noted(wrong, MARK), noted(right), message)
+        for wrong, right, message in (
+            ("No addition.", "Adds A.y.", "the log notes `No addition.` of 8.20, which brought `A.y`"),
+            ("No change.", "Whatever it takes.", "the log notes `No change.` of 8.20, which brought `A.y`"),
+            ("Adds A.y, A.x.", "Adds A.y.", "8.20 added `A.x`, which is there since 8.2"),
+            ("Adds A.y, O.x.", "Adds A.y, Gone.", "8.20 added `O.x`, which extends the format"),
+            ("Adds A.y, A.z.", "Adds A.y, A.w.", "8.20 added `A.z`, which is not there"),
+            ("Adds A.w.", "Adds A.w, A.y.", "`A.y` came with 8.20, and the log does not say so"),
+        )
     ),
     pair(
         "keyword",
@@ -368,6 +427,18 @@ PAIRS = [
         value(f"ONE: {{value: 1, c10: One, doc: O.}}\n    {MARK}TWO: {{value: 2, c10: One, doc: T.}}"),
         value("ONE: {value: 1, c10: One, doc: O.}\n    TWO: {value: 2, c10: Two, torch: One, doc: T.}"),
         "`E.TWO` and `ONE` both are `c10: One`",
+    ),
+    *(
+        pair(
+            "mapping-split",
+            mapped(f"{MARK}ONE: {{value: 1000, torch: one, {wrong}doc: O.}}"),
+            mapped("ONE: {value: 1000, torch: one, c10: One, bits: 8, doc: O.}"),
+            f"`F.ONE` and `E.ONE` both are `torch: one`, and have {message}",
+        )
+        for wrong, message in (
+            ("c10: Uno, bits: 8, ", "`c10` Uno and One"),
+            ("c10: One, bits: 4, ", "`bits` 4 and 8"),
+        )
     ),
     pair(
         "missing-bits",

@@ -570,6 +570,12 @@ PAIRS = [
         {"log:\n" + LOG: "log:\n" + LOG + LOG.replace("2.12.0", "2.13.0")},
         "the log has lost its line for 8.20, written by torch 2.12.0",
     ),
+    Pair(
+        "log-rewritten",
+        {LOG: LOG.replace("  - {", f"  - {MARK}{{").replace("First.", "No addition.")},
+        {LOG: LOG.replace("First.", "The first.")},
+        "the log noted `First.` of 8.20, and now `No addition.`",
+    ),
     Pair("namespace-changed", {"name: sample": f"{MARK}name: other"}, {}, "`name` was sample and is other"),
 ]
 

@@ -57,7 +57,8 @@ def schema_before(against: str, schema_path: Path) -> Schema:
 
 def _from_git(revision: str, schema_path: Path) -> bytes:
     if revision.startswith("-") or not revision:
-        raise SourceError(f"expected a file or a git revision to compare with, found {revision!r}")
+        message = f"expected a file or a git revision to compare with, found {revision!r}"
+        raise SourceError(f"{message}. Where there is no release yet, name a branch, such as origin/main")
     place = schema_path.resolve()  # git would show where a link leads, not what is there
     try:
         # One file of one revision: a range is refused. `./` makes git look in the folder that it runs in.
@@ -84,7 +85,7 @@ def _refusal(revision: str, schema_path: Path, said: str, shallow: bool) -> str:
         hint = "The clone is shallow, and may lack it: git fetch --unshallow --tags"
     else:
         hint = (
-            "Name a schema file, a tag, a branch or a commit; where the schema had another name, write"
-            f" that one to a file first: git show {revision}:OLD-NAME > before.yaml"
+            "Name a schema file, a tag (git fetch --tags), a branch or a commit; where the schema had another"
+            f" name, write that one to a file first: git show {revision}:OLD-NAME > before.yaml"
         )
     return f"{message} (git: {reason}). {hint}"

@@ -20,7 +20,7 @@ from .faults import Finding, Level, SchemaError, annotation, in_order
 from .history import as_of
 from .lint import RULES, lint
 from .model import Schema
-from .outputs import ForeignError, compare_files, render_all, write_files
+from .outputs import ForeignError, MisplacedError, compare_files, refuse_misplaced, render_all, write_files
 from .render import COMMAND
 from .resolve import load_schema
 from .rule_list import describe
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
         return int(exit_request.code or 0)
     try:
         code: int = arguments.run(arguments)
-    except (OSError, SourceError, ForeignError, TorchSchemaError) as error:
+    except (OSError, SourceError, ForeignError, MisplacedError, TorchSchemaError) as error:
         text = str(error)
         if isinstance(error, OSError) and error.filename is not None:
             text = f"{error.filename}: {error.strerror}"
@@ -124,12 +124,15 @@ def _name(text: str) -> str:
 
 
 def _path(text: str) -> Path:
+    if not text:  # which would be the working directory
+        raise argparse.ArgumentTypeError("expected a path, found ''")
     return Path(_name(text))
 
 
 def _generate(arguments: argparse.Namespace) -> int:
     schema_path, out = _schema_path(arguments), _out(arguments)
     files = _render(schema_path)
+    refuse_misplaced(schema_path, out)
     changed = write_files(files, out)
     for path in changed:
         _say(str(out / path))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .changes import Changes, members, number, owned_by
+from .changes import Changes, TypePair, members, number, owned_by
 from .faults import with_article
-from .model import Kind
+from .model import Field, Kind
 from .rules import Break
 
 #: What a member is called, and its number, by the kind of its type.
@@ -110,14 +110,22 @@ def orders_changed(changes: Changes) -> Iterator[Break]:
         renamed = {moved.before.name: moved.after.name for moved in pair.renamed}
         old = [renamed.get(field.name, field.name) for field in pair.before.positional]
         new = pair.after.positional
-        known = [field for field in new if field.name in old]
         for place, field in enumerate(new):
             following = next((other for other in new[place:] if other.name in old), field)
             if following is not field and field.name not in old:
                 message = f"`{pair.after.name}.{field.name}` is new and stands before `{following.name}`"
                 yield Break(field.position, message, owned_by(pair.after, field))
-        for field, before in zip(known[1:], known, strict=False):
-            if old.index(field.name) < old.index(before.name):
-                message = f"`{pair.after.name}.{field.name}` moved behind fields that it stood before"
-                yield Break(field.position, message, pair.before.own)
-                break
+        yield from _moved_behind(pair, old, new)
+        named = [renamed.get(field.name, field.name) for field in pair.before.named]
+        yield from _moved_behind(pair, named, pair.after.named)
+
+
+def _moved_behind(pair: TypePair, old: list[str], new: tuple[Field, ...]) -> Iterator[Break]:
+    """The first field that was before another one, and no longer is."""
+    places = {name: place for place, name in enumerate(old)}
+    known = [field for field in new if field.name in places]
+    for field, before in zip(known[1:], known, strict=False):
+        if places[field.name] < places[before.name]:
+            message = f"`{pair.after.name}.{field.name}` moved behind fields that it stood before"
+            yield Break(field.position, message, owned_by(pair.before, field))
+            return

@@ -179,6 +179,11 @@ class TypeDef:
         """The fields that constructors take by place. In types of PyTorch's, ours go by name."""
         return tuple(field for field in self.fields if self.own or not field.own)
 
+    @property
+    def named(self) -> tuple[Field, ...]:
+        """The others, which JSON has behind those."""
+        return tuple(field for field in self.fields if field.own and not self.own)
+
 
 @dataclass(frozen=True, slots=True)
 class Release:

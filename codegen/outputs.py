@@ -6,6 +6,7 @@ import difflib
 import fcntl
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ TARGETS = (data.outputs, thrift.outputs, python.outputs, cpp.outputs)
 _COMPILED = re.compile(r"__pycache__/[^/]+\.pyc(\.\d+)?")
 #: Behind the name of a file while it is written.
 _UNFINISHED = ".unfinished"
+#: Tells for files that can bear no mark, and for the folder, that a run wrote them.
+_MARKED = "schema.thrift"
 _MAX_DIFF_LINES = 40
 
 
@@ -56,12 +59,13 @@ def write_files(files: dict[str, bytes], out: Path) -> list[str]:
     """Makes a folder hold the files; returns the paths that changed.
 
     Files that are already equal keep their times; others change as a whole or not at all, whenever a run is
-    killed. Files that an earlier run generated beside them and this one does not are removed; others are left
-    alone. Runs at once wait for each other.
+    killed. Files that an earlier run generated beside them and this one does not are removed; others that
+    have come since are left alone. Runs at once wait for each other.
 
     Raises:
-        ForeignError: A file of the same name is there that no run has generated, a folder of that name, or
-            a link on the way to it; nothing was written.
+        ForeignError: A file of the same name is there that no run has generated, a folder or pipe of that
+            name, a link on the way to it, or anything else where nothing was generated yet. Nothing was
+            written.
         OSError: The folder cannot be written.
     """
     with _alone(out):
@@ -71,6 +75,8 @@ def write_files(files: dict[str, bytes], out: Path) -> list[str]:
         foreign = [path for path in stale if not _replaceable(out / path, out)]
         if foreign:
             raise ForeignError(out / foreign[0])
+        if not _generated(out / _MARKED):
+            _refuse_other_files(files, out)
         for path in stale:
             _replace(out / path, files[path])
         ours = {Path(path).parent for path in files}
@@ -96,6 +102,32 @@ class ForeignError(Exception):
         )
 
 
+class MisplacedError(Exception):
+    """Generated code may not have that folder, whatever lies in it; the message names another."""
+
+
+def refuse_misplaced(schema_path: Path, out: Path) -> None:
+    """Refuses folders in which generated code would be mixed up with something else.
+
+    Args:
+        schema_path: The schema, of which generated code has a copy called `schema.yaml`.
+        out: The folder to write, whether it is there or not.
+
+    Raises:
+        MisplacedError: The schema lies within, or Python would import what is generated in place of a package
+            that generated code imports itself.
+    """
+    place = out.resolve()
+    if schema_path.resolve().is_relative_to(place):
+        raise MisplacedError(f"{out} holds {schema_path}: name a folder for generated code alone with --out")
+    nested = (place.parent / "__init__.py").exists()
+    if place.name in {"thrift", *sys.stdlib_module_names} and not nested:
+        raise MisplacedError(
+            f"{out} would hide Python's own `{place.name}` from all code beside it, what is generated too:"
+            " name a folder of another name with --out"
+        )
+
+
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Makes a folder, and holds it while files in it are written."""
@@ -116,6 +148,16 @@ def _refuse_what_is_no_file(path: str, out: Path) -> None:
             raise ForeignError(out / place, "is a symbolic link, which others cannot follow")
     if (out / path).is_dir():
         raise ForeignError(out / path, "is a folder, where a file belongs")
+    if (out / path).exists() and not (out / path).is_file():
+        raise ForeignError(out / path, "is a pipe or device, where a file belongs")
+
+
+def _refuse_other_files(files: dict[str, bytes], out: Path) -> None:
+    """The first time, a folder is for generated code alone; what comes later, `check` names and leaves."""
+    known = {Path(path).parts[0] for path in files} | {"__pycache__"}
+    for place in sorted(out.iterdir()):
+        if place.name not in known:
+            raise ForeignError(place)
 
 
 def _holds(path: Path, content: bytes) -> bool:
@@ -137,7 +179,7 @@ def _replaceable(path: Path, out: Path) -> bool:
     """Whether nothing is lost with a file. The copy of the schema and its JSON bear no mark of their own."""
     if not path.is_file() or not path.read_bytes().strip():
         return True
-    marked = out / "schema.thrift" if path.suffix in (".yaml", ".json") else path
+    marked = out / _MARKED if path.suffix in (".yaml", ".json") else path
     return marked.is_file() and _generated(marked)
 
 

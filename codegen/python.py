@@ -170,9 +170,9 @@ def view(definition: TypeDef, code: Code) -> PyType:
 
 def _declarations(definition: TypeDef) -> tuple[str, ...]:
     """The fields of a dataclass: those that constructors take by place, then those that go by name."""
-    named = tuple(field for field in definition.fields if field not in definition.positional)
     lines = [_declaration(field) for field in definition.positional]
-    return (*lines, *(["_: KW_ONLY"] if named else []), *map(_declaration, named))
+    marker = ["_: KW_ONLY"] if definition.named else []
+    return (*lines, *marker, *map(_declaration, definition.named))
 
 
 def _declaration(field: Field) -> str:

@@ -240,11 +240,73 @@ def test_somebodys_own_file_is_not_overwritten(
     assert main(arguments) == 0
 
 
-def test_what_others_generated_further_down_is_left_alone(tree: Path, files: dict[str, bytes]) -> None:
-    """The folder of all may be the one that the schema lies in; another package may lie there as well."""
-    arguments = ["--schema", str(tree / "schema.yaml"), "--out", str(tree)]
-    assert main(["generate", *arguments]) == 0
-    assert all((tree / "generated" / path).read_bytes() == content for path, content in files.items())
+def snapshot(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_others_generated_further_down_is_left_alone(tree: Path) -> None:
+    """Another package may lie below that of a schema."""
+    (tree / "generated").rename(tree / "inner")
+    assert run("generate", tree) == 0
+    (tree / "inner").rename(tree / "generated/inner")
+    before = snapshot(tree)
+    assert run("generate", tree) == 0
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("place", [".", "..", "link"])
+def test_the_folder_of_the_schema_takes_no_generated_code(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """What was generated there once has a `schema.yaml` that is no copy, but somebody's source."""
+    shutil.copytree(tree / "generated", tree, dirs_exist_ok=True)
+    (tree / "mine.yaml").write_bytes(SMALL.replace(b"name: sample", b"name: mine"))
+    (tree / "link").symlink_to(tree)
+    monkeypatch.chdir(tree)
+    before = snapshot(tree)
+    assert main(["generate", "--schema", "mine.yaml", "--out", place]) == 2
+    said = f"pt2wire schema: {place} holds mine.yaml: name a folder for generated code alone with --out\n"
+    assert capsys.readouterr().err == said
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("name", ["thrift", "types", "json"])
+def test_a_folder_that_would_hide_a_package_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "schema.yaml").write_bytes(SMALL)
+    arguments = ["generate", "--schema", str(tmp_path / "schema.yaml"), "--out", str(tmp_path / name)]
+    assert main(arguments) == 2
+    assert f"{tmp_path / name} would hide Python's own `{name}` from all code" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+    (tmp_path / "__init__.py").touch()  # within a package it has another name
+    assert main(arguments) == 0
+
+
+@pytest.mark.parametrize("option", ["--out", "--schema"])
+def test_an_empty_path_is_no_path(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.chdir(tree)
+    before = snapshot(tree)
+    assert main(["generate", option, ""]) == 2
+    assert f"argument {option}: expected a path, found ''" in capsys.readouterr().err
+    assert snapshot(tree) == before
+
+
+def test_a_folder_that_others_use_takes_no_generated_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "schema.yaml").write_bytes(SMALL)
+    mine = tmp_path / "project/README.md"
+    mine.parent.mkdir()
+    mine.write_text("Mine.\n")
+    arguments = ["generate", "--schema", str(tmp_path / "schema.yaml"), "--out", str(mine.parent)]
+    assert main(arguments) == 2
+    assert f"{mine} is in the way, and was not generated. Move it elsewhere" in capsys.readouterr().err
+    assert snapshot(mine.parent) == {mine: b"Mine.\n"}
+    mine.unlink()
+    assert main(arguments) == 0
 
 
 def test_a_run_that_is_killed_leaves_whole_files(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -377,12 +439,17 @@ def test_check_prints_annotations_for_github(tree: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out.startswith(f"::error file={tree / 'generated/a%2Cb%3Ac'}::orphan: ")
 
 
-def test_a_pipe_in_the_folder_is_found_and_left_alone(tree: Path) -> None:
+def test_a_pipe_in_the_folder_is_found_and_left_alone(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipe = tree / "generated/pipe"
     os.mkfifo(pipe)
     assert run("check", tree) == 1
     assert run("generate", tree) == 0
     assert pipe.is_fifo()
+    pipe.rename(tree / "generated/types.py")
+    assert run("generate", tree) == 2
+    place = tree / "generated/types.py"
+    assert f"{place} is in the way, and is a pipe or device, where a file" in capsys.readouterr().err
+    assert place.is_fifo()
 
 
 def test_an_edit_of_the_schema_is_found_in_every_binding(tree: Path) -> None:

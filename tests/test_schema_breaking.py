@@ -25,6 +25,7 @@ from .helpers.schema_changes import (
     CHOICE,
     FLAG,
     MENDED,
+    MINE,
     NOTE,
     PAIRS,
     RENAMED_TWINS,
@@ -96,6 +97,19 @@ def test_a_field_that_keeps_the_name_of_an_adopted_type_means_another_one() -> N
     texts = [changed(changes).replace(NOTE, f"{NOTE}      {field}") for changes in ({}, ADOPTED | REVISION)]
     (finding,) = breaking(*(parse_schema(text.encode(), "adopted.yaml") for text in texts))
     assert (finding.rule, finding.message) == ("type-changed", "the type of `Thing.own` was Ours and is Own")
+
+
+def test_fields_of_ours_keep_their_order_wherever_they_stand_among_pytorchs() -> None:
+    """JSON writes ours behind PyTorch's, and digests of programs too deep for Thrift are of JSON."""
+    other = MINE.replace("mine", "other").replace("1000", "1001")
+    orders = [f"{MINE}      {other}", f"{other}      {MINE}", MINE]
+    texts = [BASE.replace(MINE, order) for order in orders]
+    texts[2] = texts[2].replace(FLAG, f"      {other}{FLAG}")
+    before, swapped, apart = (parse_schema(text.encode(), "ours.yaml") for text in texts)
+    (finding,) = breaking(before, swapped)
+    assert finding.rule == "order-changed"
+    assert finding.message == "`Thing.mine` moved behind fields that it stood before"
+    assert breaking(swapped, apart) == []
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=IDS)
@@ -306,7 +320,7 @@ def test_a_change_to_what_lint_finds_endangers_the_wire_is_a_finding(
     ("against", "message"),
     [
         ("--output=x", "expected a file or a git revision to compare with, found '--output=x'"),
-        ("", "expected a file or a git revision"),
+        ("", "found ''. Where there is no release yet, name a branch, such as origin/main"),
         ("nowhere", "nowhere is neither a file nor a git revision that has"),
         ("v1:../..", "neither a file nor a git revision"),
         ("v1..", "v1.. is neither a file nor a git revision that has"),

@@ -8,7 +8,7 @@ from .changes import Member, additions, compare, members, number
 from .faults import Level
 from .incompatible import breaks
 from .lint_log import NO_ADDITION
-from .model import Kind, Position, Schema, TypeDef, Version
+from .model import Kind, Schema, TypeDef, Version
 from .rules import BreakingRule, Report
 
 
@@ -30,7 +30,7 @@ def _version_low(before: Schema, after: Schema) -> Iterator[Report]:
         least, reason = demand
         moved = " as before" if after.version == before.version else f", after {before.version}"
         message = f"`version` is {after.version}{moved}, which is too low for {reason}"
-        yield Report(_place(after, "version"), message, f'Set `version` to "{least}" or undo them')
+        yield Report(after.places["version"], message, f'Set `version` to "{least}" or undo them')
 
 
 def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
@@ -42,7 +42,7 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
             return
         message = f"`version` was {before.version} and is {after.version}, but no change of the format came"
         hint = f'Set it back to "{before.version}", or, where it rose alone, note `{NO_ADDITION}` in `log`'
-        yield Report(_place(after, "version"), message, hint)
+        yield Report(after.places["version"], message, hint)
     elif (
         after.version.major > before.version.major
         and demand[0].major == before.version.major
@@ -52,7 +52,7 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
             f"the major version was {before.version.major} and is {after.version.major}, but no change breaks"
         )
         hint = f'Set `version` to "{demand[0]}": a new major version shuts out all files there are'
-        yield Report(_place(after, "version"), message, hint)
+        yield Report(after.places["version"], message, hint)
 
 
 def _raised_alone(schema: Schema) -> set[Version]:
@@ -63,7 +63,7 @@ def _raised_alone(schema: Schema) -> set[Version]:
 def _version_lowered(before: Schema, after: Schema) -> Iterator[Report]:
     if after.version < before.version:
         message = f"`version` was {before.version} and is {after.version}"
-        yield Report(_place(after, "version"), message, "Versions only rise; set it back")
+        yield Report(after.places["version"], message, "Versions only rise; set it back")
 
 
 def _version_skips(before: Schema, after: Schema) -> Iterator[Report]:
@@ -83,7 +83,7 @@ def _version_skips(before: Schema, after: Schema) -> Iterator[Report]:
         if first == after.version:
             message = f"`version` was {before.version} and is {first}, but nothing came with {first}"
             hint = f'Set it to "{right}", or, where it rose alone, note `{NO_ADDITION}` in `log`'
-        yield Report(_place(after, "version"), message, hint)
+        yield Report(after.places["version"], message, hint)
 
 
 def _between(before: Version, after: Version) -> Iterator[Version]:
@@ -102,14 +102,14 @@ def _oldest_lowered(before: Schema, after: Schema) -> Iterator[Report]:
     if after.oldest_version < before.oldest_version:
         message = f"`oldest_version` was {before.oldest_version} and is {after.oldest_version}"
         hint = "Nothing shows that files of the versions between can be read; set it back"
-        yield Report(_place(after, "oldest_version"), message, hint)
+        yield Report(after.places["oldest_version"], message, hint)
 
 
 def _oldest_raised(before: Schema, after: Schema) -> Iterator[Report]:
     if after.oldest_version > before.oldest_version and after.version.major == before.version.major:
         message = f"`oldest_version` was {before.oldest_version} and is {after.oldest_version}"
         hint = "Files of the versions between are no longer read; set it back"
-        yield Report(_place(after, "oldest_version"), message, hint)
+        yield Report(after.places["oldest_version"], message, hint)
 
 
 def _treespec_changed(before: Schema, after: Schema) -> Iterator[Report]:
@@ -117,21 +117,21 @@ def _treespec_changed(before: Schema, after: Schema) -> Iterator[Report]:
     if after.treespec_version != before.treespec_version and same_major:
         message = f"`treespec_version` was {before.treespec_version} and is {after.treespec_version}"
         hint = "Older readers do not know the new one; it moves with a major version"
-        yield Report(_place(after, "treespec_version"), message, hint)
+        yield Report(after.places["treespec_version"], message, hint)
 
 
 def _revision_low(before: Schema, after: Schema) -> Iterator[Report]:
     changed = [*_own_additions(before, after), *_given_way(before, after)]
     if changed and after.revision == before.revision:
         message = f"`revision` is {after.revision} as before, in spite of new extensions: {_listed(changed)}"
-        yield Report(_place(after, "revision"), message, f"Set it to {before.revision + 1}")
+        yield Report(after.places["revision"], message, f"Set it to {before.revision + 1}")
 
 
 def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
     changed = _own_additions(before, after) or _given_way(before, after) or breaks(before, after, own=True)
     if after.revision > before.revision and not changed:
         message = f"`revision` was {before.revision} and is {after.revision}, but no extension changed"
-        yield Report(_place(after, "revision"), message, f"Set it back to {before.revision}")
+        yield Report(after.places["revision"], message, f"Set it back to {before.revision}")
 
 
 def _revision_skips(before: Schema, after: Schema) -> Iterator[Report]:
@@ -143,13 +143,13 @@ def _revision_skips(before: Schema, after: Schema) -> Iterator[Report]:
     if skipped is not None:
         right = skipped if any(number > skipped for number in came) else skipped - 1
         message = f"`revision` was {before.revision} and is {after.revision}, but nothing came with {skipped}"
-        yield Report(_place(after, "revision"), message, f"Set it to {right}: revisions count one by one")
+        yield Report(after.places["revision"], message, f"Set it to {right}: revisions count one by one")
 
 
 def _revision_lowered(before: Schema, after: Schema) -> Iterator[Report]:
     if after.revision < before.revision:
         message = f"`revision` was {before.revision} and is {after.revision}"
-        yield Report(_place(after, "revision"), message, "Revisions only rise; set it back")
+        yield Report(after.places["revision"], message, "Revisions only rise; set it back")
 
 
 def _own_additions(before: Schema, after: Schema) -> list[str]:
@@ -230,17 +230,13 @@ def _log_rewritten(before: Schema, after: Schema) -> Iterator[Report]:
             yield Report(now.position, message, "What a release brought does not change; put it back")
         if now is None:
             message = f"the log has lost its line for {line.version}, written by torch {line.torch}"
-            yield Report(_place(after, "log"), message, "Releases do not go away; put it back")
+            yield Report(after.places["log"], message, "Releases do not go away; put it back")
 
 
 def _namespace_changed(before: Schema, after: Schema) -> Iterator[Report]:
     if after.name != before.name:
         message = f"`name` was {before.name} and is {after.name}"
-        yield Report(_place(after, "name"), message, "Namespaces in schema.thrift follow it; set it back")
-
-
-def _place(schema: Schema, key: str) -> Position:
-    return schema.places[key]
+        yield Report(after.places["name"], message, "Namespaces in schema.thrift follow it; set it back")
 
 
 def _listed(names: list[str]) -> str:

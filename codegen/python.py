@@ -267,7 +267,7 @@ def outputs(schema: Schema) -> dict[str, str]:
 
 def _copied(schema: Schema) -> dict[str, str]:
     mark = banner(schema, "#")
-    return {path.name: f"{mark}\n{path.read_text("utf-8")}" for path in _LIBRARY.glob("*.py")}
+    return {path.name: f"{mark}\n{path.read_text('utf-8')}" for path in _LIBRARY.glob("*.py")}
 
 
 def _rendered(schema: Schema) -> dict[str, str]:

@@ -25,6 +25,7 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
+from pt2wire.cli import app, run
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -42,6 +43,9 @@ PAGES = (
 TESTED_ELSEWHERE = {"docs/schema.md": "test_schema_docs.py", "docs/cpp.md": "test_cpp_docs.py"}
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: What is meant to be typed: inline, at a prompt, on a server.
+_TYPED = re.compile(r"`([^`\n]+)`|^ *\$ (.*)$|^ *- run: (.*)$", re.MULTILINE)
+_CALL = re.compile(r"\bpt2wire (schema [a-z-]+|[a-z-]+)([^|;&)$]*)")
 # Installing takes minutes, and the targets run this test: they are asked what they would do.
 _DRY_RUNS = (
     (re.compile(r"^make (\w[\w-]*)$"), r"make --dry-run \1"),
@@ -161,6 +165,25 @@ def test_links_of_pages_lead_somewhere() -> None:
     for page in (ROOT / name for name in (*PAGES, *TESTED_ELSEWHERE)):
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_commands_and_options_on_pages_are_those_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    def helped(*words: str) -> str:
+        assert run([*words, "--help"]) == 0
+        return capsys.readouterr().out
+
+    compiler = [f"schema {name}" for name in re.findall(r"^    ([a-z-]+)", helped("schema"), re.MULTILINE)]
+    commands = {str(command.name) for command in app.registered_commands} | {*compiler}
+    options = {name: set(re.findall(r"--[a-z-]+", helped(*name.split()))) for name in commands}
+    shown = set()
+    for page in (*PAGES, *TESTED_ELSEWHERE):
+        text = (ROOT / page).read_text()
+        for line in _TYPED.findall(text):
+            for name, arguments in _CALL.findall("".join(line)):
+                assert name in commands, f"{page}: pt2wire {name}"
+                assert set(re.findall(r"--[a-z-]+", arguments)) <= options[name], f"{page}: pt2wire {name}"
+                shown.add(name)
+    assert shown == commands
 
 
 def _modules() -> list[str]:

@@ -111,10 +111,6 @@ def test_what_pytorchs_own_cpp_writes_is_read() -> None:
 # Numbers
 
 
-def _bits(value: float) -> int:
-    return int(struct.unpack("<Q", struct.pack("<d", value))[0])
-
-
 def _doubles() -> Iterator[str]:
     chance = random.Random(7)
     yield from ("0.0", "-0.0", "0", "-0", "1", "1E2", "1e+2", "1e-2", "4.9e-324", "2.2250738585072011e-308")

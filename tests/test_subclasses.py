@@ -18,6 +18,7 @@ from pt2wire.inspecting import summarize_archive
 from torch import Tensor, nn
 from torch.testing._internal.two_tensor import TwoTensor
 
+from .helpers.archives import saved
 from .helpers.exporting import exported
 from .helpers.oracles import pytorch_load
 
@@ -26,9 +27,7 @@ PAIR = "torch.testing._internal.two_tensor:TwoTensor"
 
 def _saved(weight: Tensor, **options: Any) -> bytes:
     ep = exported(lambda self, x: x + self.weight, torch.ones(2, 2), attributes={"weight": weight})
-    file = io.BytesIO()
-    pt2wire.save(ep, file, **options)
-    return file.getvalue()
+    return saved(ep, **options)
 
 
 def _pair() -> TwoTensor:

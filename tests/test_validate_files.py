@@ -6,8 +6,7 @@ import io
 import json
 import random
 import warnings
-import zipfile
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
 import pt2wire
@@ -16,33 +15,28 @@ import torch
 from pt2wire.validation import RULES, validate
 from torch import nn
 
+from .helpers.archives import record, saved, with_records
+
+WEIGHT = "data/weights/weight_0"
+
 
 @pytest.fixture(scope="module")
-def saved() -> bytes:
-    buffer = io.BytesIO()
-    pt2wire.save(torch.export.export(nn.Linear(4, 2), (torch.ones(3, 4),)), buffer)
-    return buffer.getvalue()
+def file() -> bytes:
+    return saved(torch.export.export(nn.Linear(4, 2), (torch.ones(3, 4),)))
 
 
-def rewritten(saved: bytes, change: Callable[[str, bytes], bytes | None]) -> io.BytesIO:
-    """The archive with records changed, or left out where `change` gives None."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(saved)) as old, zipfile.ZipFile(out, "w") as new:
-        for info in old.infolist():
-            content = change(info.filename.partition("/")[2], old.read(info))
-            if content is not None:
-                new.writestr(info.filename, content)
-    return io.BytesIO(out.getvalue())
+def changed(file: bytes, changes: Mapping[str, bytes | None]) -> io.BytesIO:
+    return io.BytesIO(with_records(file, changes))
 
 
-def replaced(record: str, old: bytes, new: bytes) -> Callable[[str, bytes], bytes]:
-    return lambda name, content: content.replace(old, new) if name == record else content
+def replaced(file: bytes, name: str, old: bytes, new: bytes) -> io.BytesIO:
+    return changed(file, {name: record(file, name).replace(old, new)})
 
 
-def test_sound_file_as_path_and_as_file_object(saved: bytes, tmp_path: Path) -> None:
+def test_sound_file_as_path_and_as_file_object(file: bytes, tmp_path: Path) -> None:
     path = tmp_path / "m.pt2"
-    path.write_bytes(saved)
-    assert validate(path) == validate(str(path)) == validate(io.BytesIO(saved)) == []
+    path.write_bytes(file)
+    assert validate(path) == validate(str(path)) == validate(io.BytesIO(file)) == []
 
 
 @pytest.mark.parametrize(
@@ -54,23 +48,22 @@ def test_what_is_no_archive(content: bytes) -> None:
     assert [finding.rule for finding in validate(io.BytesIO(content))] == ["file"]
 
 
-def test_archive_without_a_program(saved: bytes) -> None:
-    found = validate(
-        rewritten(saved, lambda name, data: data if name in ("archive_format", "version") else None)
-    )
+def test_archive_without_a_program(file: bytes) -> None:
+    gone = set(pt2wire.read(io.BytesIO(file)).records) - {"archive_format", "version"}
+    found = validate(changed(file, dict.fromkeys(gone)))
     assert [(finding.rule, finding.message) for finding in found] == [
         ("file", "expected at least one program (models/NAME.json), found none")
     ]
 
 
-def test_archive_cut_anywhere(saved: bytes) -> None:
-    places = random.Random(0).sample(range(len(saved)), 40)
+def test_archive_cut_anywhere(file: bytes) -> None:
+    places = random.Random(0).sample(range(len(file)), 40)
     for place in places:
-        assert [finding.rule for finding in validate(io.BytesIO(saved[:place]))] == ["file"], place
+        assert [finding.rule for finding in validate(io.BytesIO(file[:place]))] == ["file"], place
 
 
-def test_json_that_differs_from_thrift_names_the_first_difference(saved: bytes) -> None:
-    found = validate(rewritten(saved, replaced("models/model.json", b"aten.linear", b"aten.conv2d")))
+def test_json_that_differs_from_thrift_names_the_first_difference(file: bytes) -> None:
+    found = validate(replaced(file, "models/model.json", b"aten.linear", b"aten.conv2d"))
     assert [finding.rule for finding in found].count("forms-differ") == 1
     finding = next(finding for finding in found if finding.rule == "forms-differ")
     assert finding.path.endswith(".compact:graph_module.graph.nodes[0].target")
@@ -79,32 +72,29 @@ def test_json_that_differs_from_thrift_names_the_first_difference(saved: bytes) 
     )
 
 
-def test_config_that_differs_from_thrift(saved: bytes) -> None:
-    record = "data/weights/model_weights_config.json"
-    found = validate(rewritten(saved, replaced(record, b'"as_int":2', b'"as_int":1')))
+def test_config_that_differs_from_thrift(file: bytes) -> None:
+    found = validate(replaced(file, "data/weights/model_weights_config.json", b'"as_int":2', b'"as_int":1'))
     assert [finding.path.rpartition(":")[2] for finding in found if finding.rule == "forms-differ"] == [
         "weights.config['weight'].tensor_meta.sizes[0].as_int"
     ]
 
 
-def test_both_forms_are_checked_where_they_differ(saved: bytes) -> None:
-    found = validate(
-        rewritten(saved, replaced("models/model.json", b"torch.ops.aten.linear.default", b"os.system"))
-    )
+def test_both_forms_are_checked_where_they_differ(file: bytes) -> None:
+    found = validate(replaced(file, "models/model.json", b"torch.ops.aten.linear.default", b"os.system"))
     unsafe = [finding for finding in found if finding.unsafe]
     assert [(finding.rule, finding.path) for finding in unsafe] == [
         ("target", "<BytesIO>:models/model.json:graph_module.graph.nodes[0].target")
     ]
 
 
-def test_changed_thrift_is_a_finding(saved: bytes) -> None:
-    found = validate(rewritten(saved, replaced("thrift/model.compact", b"aten.linear", b"aten.conv2d")))
+def test_changed_thrift_is_a_finding(file: bytes) -> None:
+    found = validate(replaced(file, "thrift/model.compact", b"aten.linear", b"aten.conv2d"))
     assert [finding.rule for finding in found] == ["file"]
     assert "not those that the archive's index was made for" in found[0].message
 
 
-def test_payload_that_is_too_short(saved: bytes) -> None:
-    cut = rewritten(saved, lambda name, data: data[:-4] if name == "data/weights/weight_0" else data)
+def test_payload_that_is_too_short(file: bytes) -> None:
+    cut = changed(file, {WEIGHT: record(file, WEIGHT)[:-4]})
     assert [(finding.rule, finding.message) for finding in validate(cut)] == [
         (
             "payload-size",
@@ -113,8 +103,8 @@ def test_payload_that_is_too_short(saved: bytes) -> None:
     ]
 
 
-def test_payload_that_is_missing(saved: bytes) -> None:
-    gone = rewritten(saved, lambda name, data: None if name == "data/weights/weight_0" else data)
+def test_payload_that_is_missing(file: bytes) -> None:
+    gone = changed(file, {WEIGHT: None})
     assert {finding.rule for finding in validate(gone)} == {"file"}
 
 
@@ -127,9 +117,8 @@ def test_payload_that_is_missing(saved: bytes) -> None:
     ],
     ids=["missing", "damaged", "none"],
 )
-def test_example_inputs(saved: bytes, content: bytes | None, message: str | None) -> None:
-    record = "data/sample_inputs/model.pt"
-    found = validate(rewritten(saved, lambda name, data: content if name == record else data))
+def test_example_inputs(file: bytes, content: bytes | None, message: str | None) -> None:
+    found = validate(changed(file, {"data/sample_inputs/model.pt": content}))
     assert [finding.rule for finding in found] == ["example-inputs"] * (message is not None)
     for finding in found:
         assert finding.message.startswith(message or "")
@@ -145,11 +134,11 @@ def test_every_rule_about_files_is_tested_here() -> None:
     }
 
 
-def test_any_flipped_byte_gives_findings_or_an_archive_that_loads_alike(saved: bytes) -> None:
+def test_any_flipped_byte_gives_findings_or_an_archive_that_loads_alike(file: bytes) -> None:
     chance = random.Random(1)
     for _ in range(150):
-        place = chance.randrange(len(saved))
-        mutated = bytearray(saved)
+        place = chance.randrange(len(file))
+        mutated = bytearray(file)
         mutated[place] ^= 1 << chance.randrange(8)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -158,7 +147,7 @@ def test_any_flipped_byte_gives_findings_or_an_archive_that_loads_alike(saved: b
                 # Padding and times of the container carry nothing.
                 assert (
                     pt2wire.read(io.BytesIO(bytes(mutated))).programs
-                    == pt2wire.read(io.BytesIO(saved)).programs
+                    == pt2wire.read(io.BytesIO(file)).programs
                 )
 
 
@@ -172,20 +161,13 @@ def test_wrong_argument_is_a_type_error() -> None:
         validate(3)  # type: ignore[arg-type]
 
 
-def test_findings_are_listed_up_to_a_number_and_each_in_a_few_words(saved: bytes) -> None:
-    def lie(name: str, data: bytes) -> bytes:
-        if name != "models/model.json":
-            return data
-        program = json.loads(data)
-        nodes = program["graph_module"]["graph"]["nodes"]
-        nodes[0]["name"] = "x" * 5_000
-        program["graph_module"]["graph"]["nodes"] = [
-            *nodes,
-            *({**nodes[0], "target": "evil"} for _ in range(2_000)),
-        ]
-        return json.dumps(program).encode()
-
-    found = validate(rewritten(saved, lie))
+def test_findings_are_listed_up_to_a_number_and_each_in_a_few_words(file: bytes) -> None:
+    name = "models/model.json"
+    program = json.loads(record(file, name))
+    nodes = program["graph_module"]["graph"]["nodes"]
+    nodes[0]["name"] = "x" * 5_000
+    nodes += [{**nodes[0], "target": "evil"} for _ in range(2_000)]
+    found = validate(changed(file, {name: json.dumps(program).encode()}))
     assert 1_000 < len(found) < 1_100
     assert "more" in {finding.rule for finding in found}
     assert max(len(str(finding)) for finding in found) < 5_000

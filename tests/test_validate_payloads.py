@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pt2wire
 import pytest
 import torch
+from pt2wire.archive.payloads import config_of
 from pt2wire.generated import types
 from pt2wire.validation import RULES, validate_payloads
 from torch import nn
 
-Configs = tuple[types.PayloadConfig, types.PayloadConfig]
+from .helpers.archives import saved
 
 
 class Net(nn.Module):
@@ -27,23 +28,18 @@ class Net(nn.Module):
 
 
 @pytest.fixture(scope="module")
-def saved() -> bytes:
-    buffer = io.BytesIO()
-    pt2wire.save(torch.export.export(Net(), (torch.ones(3, 4),)), buffer)
-    return buffer.getvalue()
+def file() -> bytes:
+    return saved(torch.export.export(Net(), (torch.ones(3, 4),)))
 
 
-def read(saved: bytes) -> tuple[types.ExportedProgram, types.PayloadConfig, types.PayloadConfig]:
-    archive = pt2wire.read(io.BytesIO(saved))
-    weights, constants = (
-        types.PayloadConfig({name: payload.meta for name, payload in payloads["model"].items()})
-        for payloads in (archive.weights, archive.constants)
-    )
-    return archive.programs["model"], weights, constants
+def read(file: bytes) -> tuple[types.ExportedProgram, types.PayloadConfig, types.PayloadConfig]:
+    archive = pt2wire.read(io.BytesIO(file))
+    configs = (config_of(payloads["model"]) for payloads in (archive.weights, archive.constants))
+    return archive.programs["model"], *configs
 
 
-def test_honest_configs_have_no_findings(saved: bytes) -> None:
-    assert validate_payloads(*read(saved)) == []
+def test_honest_configs_have_no_findings(file: bytes) -> None:
+    assert validate_payloads(*read(file)) == []
 
 
 def meta_of(weights: types.PayloadConfig, name: str = "weight") -> types.TensorMeta:
@@ -192,8 +188,8 @@ LIES[_absent] = (
 )
 
 
-def test_sharing_has_no_chains(saved: bytes) -> None:
-    tree, weights, constants = read(saved)
+def test_sharing_has_no_chains(file: bytes) -> None:
+    tree, weights, constants = read(file)
     _chain(weights)
     assert [
         (finding.rule, finding.path, finding.message)
@@ -209,9 +205,9 @@ def test_sharing_has_no_chains(saved: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["weight", "scale", "shift"])
-def test_weights_and_constants_are_told_apart(saved: bytes, name: str) -> None:
+def test_weights_and_constants_are_told_apart(file: bytes, name: str) -> None:
     """PyTorch looks for each among those that the signature says it is of, and nowhere else."""
-    tree, weights, constants = read(saved)
+    tree, weights, constants = read(file)
     here, there = (constants, weights) if name == "shift" else (weights, constants)
     there.config[name] = here.config.pop(name)
     place, other = ("constants", "weights") if name == "shift" else ("weights", "constants")
@@ -249,9 +245,9 @@ def _with_a_chain(archive: pt2wire.Archive) -> None:
     ],
 )
 def test_what_does_not_fit_is_not_written(
-    saved: bytes, change: Callable[[pt2wire.Archive], None], message: str
+    file: bytes, change: Callable[[pt2wire.Archive], None], message: str
 ) -> None:
-    archive = pt2wire.read(io.BytesIO(saved))
+    archive = pt2wire.read(io.BytesIO(file))
     change(archive)
     with pytest.raises(pt2wire.SerializeError) as caught:
         pt2wire.write(archive, io.BytesIO())
@@ -260,15 +256,15 @@ def test_what_does_not_fit_is_not_written(
 
 
 @pytest.mark.parametrize("change", LIES, ids=lambda change: change.__name__.strip("_"))
-def test_lie_is_found(saved: bytes, change: Callable[[types.PayloadConfig], None]) -> None:
-    tree, weights, constants = read(saved)
+def test_lie_is_found(file: bytes, change: Callable[[types.PayloadConfig], None]) -> None:
+    tree, weights, constants = read(file)
     change(weights)
     found = validate_payloads(tree, weights, constants)
     assert [(finding.rule, finding.path, finding.message) for finding in found] == [LIES[change]]
 
 
-def test_another_layout_is_found_twice(saved: bytes) -> None:
-    tree, weights, constants = read(saved)
+def test_another_layout_is_found_twice(file: bytes) -> None:
+    tree, weights, constants = read(file)
     meta_of(weights).layout = types.Layout.SparseCoo
     found = [(finding.rule, finding.message) for finding in validate_payloads(tree, weights, constants)]
     assert found == [
@@ -283,22 +279,22 @@ def test_every_rule_about_payloads_has_a_lie() -> None:
     assert about_payloads == {rule for rule, _, _ in LIES.values()} | {"payload-place"}
 
 
-def test_name_of_a_weight_and_a_constant(saved: bytes) -> None:
-    tree, weights, constants = read(saved)
+def test_name_of_a_weight_and_a_constant(file: bytes) -> None:
+    tree, weights, constants = read(file)
     constants.config["weight"] = weights.config["weight"]
     assert [finding.message for finding in validate_payloads(tree, weights, constants)] == [
         "expected a name that no weight has"
     ]
 
 
-def test_pickled_payload_is_an_unsafe_artifact(saved: bytes) -> None:
-    tree, weights, constants = read(saved)
+def test_pickled_payload_is_an_unsafe_artifact(file: bytes) -> None:
+    tree, weights, constants = read(file)
     _pickled(weights)
     assert isinstance(validate_payloads(tree, weights, constants)[0].error(), pt2wire.UnsafeArtifactError)
 
 
-def test_custom_object_that_a_node_names_needs_a_payload(saved: bytes) -> None:
-    tree, weights, constants = read(saved)
+def test_custom_object_that_a_node_names_needs_a_payload(file: bytes) -> None:
+    tree, weights, constants = read(file)
     argument = types.Argument.create(as_custom_obj=types.CustomObjArgument("_custom_obj_0", "mine"))
     tree.graph_module.graph.nodes[0].inputs[0].arg = argument
     assert [(finding.rule, finding.path) for finding in validate_payloads(tree, weights, constants)] == [

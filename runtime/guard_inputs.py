@@ -143,10 +143,9 @@ def _walk(
 
 
 _SEQUENCES = frozenset(
-    (
-        *("builtins.tuple", "builtins.list", "collections.deque", "torch.Size"),
-        "torch.fx.immutable_collections.immutable_list",
-    )
+    """
+    builtins.tuple builtins.list collections.deque torch.Size torch.fx.immutable_collections.immutable_list
+    """.split()
 )
 _MAPPINGS: Mapping[str, Callable[[Any], Sequence[Any]]] = {
     "builtins.dict": lambda context: context,

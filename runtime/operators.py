@@ -289,10 +289,7 @@ DENIED_NAMESPACES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_ARITHMETIC = (
-    *("add", "sub", "subtract", "mul", "multiply"),
-    *("div", "divide", "true_divide", "floor_divide", "copy"),
-)
+_ARITHMETIC = "add sub subtract mul multiply div divide true_divide floor_divide copy".split()
 
 #: Operators of `aten` that take a number in place of a tensor. Of other namespaces each may.
 NUMBERS_AS_TENSORS: frozenset[str] = frozenset(

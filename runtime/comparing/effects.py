@@ -87,8 +87,8 @@ VIEWS = frozenset(
 )
 
 
-def _drawing(flags: tuple[str, ...], *names: str) -> dict[str, tuple[str, ...]]:
-    return {name if "." in name else f"aten.{name}": flags for name in names}
+def _drawing(flags: tuple[str, ...], names: str) -> dict[str, tuple[str, ...]]:
+    return {name if "." in name else f"aten.{name}": flags for name in names.split()}
 
 
 #: Operators that draw random numbers -> the arguments without which they draw none: flags that are off, or a
@@ -96,39 +96,42 @@ def _drawing(flags: tuple[str, ...], *names: str) -> dict[str, tuple[str, ...]]:
 DRAWS: Mapping[str, tuple[str, ...]] = {
     **_drawing(
         (),
-        *("_fused_dropout", "_nested_tensor_softmax_with_shape", "_sample_dirichlet", "_standard_gamma"),
-        *("bernoulli", "bernoulli_", "binomial", "cauchy", "cauchy_", "exponential", "exponential_"),
-        *("geometric", "geometric_", "log_normal", "log_normal_", "multinomial", "normal", "normal_"),
-        *("normal_functional", "poisson", "rand", "rand_like", "randint", "randint_like", "randn"),
-        *("randn_like", "random", "random_", "randperm", "uniform", "uniform_"),
-        *("prims.inductor_rand_eager_offset", "prims.inductor_rand_eager_offsets", "prims.inductor_seed"),
-        *("prims.inductor_seeds", "prims.normal", "prims.uniform", "rngprims.philox_rand"),
+        """
+        _fused_dropout _nested_tensor_softmax_with_shape _sample_dirichlet _standard_gamma bernoulli
+        bernoulli_ binomial cauchy cauchy_ exponential exponential_ geometric geometric_ log_normal
+        log_normal_ multinomial normal normal_ normal_functional poisson rand rand_like randint randint_like
+        randn randn_like random random_ randperm uniform uniform_ prims.inductor_rand_eager_offset
+        prims.inductor_rand_eager_offsets prims.inductor_seed prims.inductor_seeds prims.normal prims.uniform
+        rngprims.philox_rand
+        """,
     ),
     **_drawing(
         ("p", "train"),
-        *("alpha_dropout", "alpha_dropout_", "dropout", "dropout_", "feature_alpha_dropout"),
-        *("feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "native_dropout"),
+        """
+        alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout feature_alpha_dropout_
+        feature_dropout feature_dropout_ native_dropout
+        """,
     ),
     **_drawing(
         ("dropout", "train"),
-        *("_cudnn_init_dropout_state", "_cudnn_rnn", "_lstm_mps", "gru", "lstm", "miopen_rnn", "rnn_relu"),
-        "rnn_tanh",
+        "_cudnn_init_dropout_state _cudnn_rnn _lstm_mps gru lstm miopen_rnn rnn_relu rnn_tanh",
     ),
     **_drawing(
         ("training",),
-        *("rrelu", "rrelu_", "rrelu_with_noise", "rrelu_with_noise_", "rrelu_with_noise_functional"),
+        "rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ rrelu_with_noise_functional",
     ),
     **_drawing(
         ("dropout_p",),
-        *("_cudnn_attention_backward", "_cudnn_attention_forward", "_efficient_attention_forward"),
-        *("_fill_mem_eff_dropout_mask_", "_flash_attention_forward"),
-        *("_flash_attention_forward_no_dropout_inplace", "_fused_sdp_choice"),
-        *("_scaled_dot_product_attention_math", "_scaled_dot_product_attention_math_for_mps"),
-        *("_scaled_dot_product_cudnn_attention", "_scaled_dot_product_cudnn_attention_backward"),
-        *("_scaled_dot_product_efficient_attention", "_scaled_dot_product_efficient_attention_backward"),
-        *("_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu"),
-        *("_scaled_dot_product_fused_attention_overrideable", "_triton_scaled_dot_attention"),
-        "scaled_dot_product_attention",
+        """
+        _cudnn_attention_backward _cudnn_attention_forward _efficient_attention_forward
+        _fill_mem_eff_dropout_mask_ _flash_attention_forward _flash_attention_forward_no_dropout_inplace
+        _fused_sdp_choice _scaled_dot_product_attention_math _scaled_dot_product_attention_math_for_mps
+        _scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward
+        _scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward
+        _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu
+        _scaled_dot_product_fused_attention_overrideable _triton_scaled_dot_attention
+        scaled_dot_product_attention
+        """,
     ),
 }
 

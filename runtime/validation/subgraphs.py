@@ -46,10 +46,10 @@ def _one_of(name: str, what: str, *members: str) -> Parameter:
     return Parameter(name, frozenset(members), what)
 
 
-_LISTS = (
-    *("as_tensors", "as_optional_tensors", "as_nested_tensors", "as_ints", "as_sym_ints", "as_floats"),
-    *("as_sym_floats", "as_bools", "as_sym_bools", "as_strings", "as_int_lists", "as_float_lists"),
-)
+_LISTS = """
+    as_tensors as_optional_tensors as_nested_tensors as_ints as_sym_ints as_floats as_sym_floats as_bools
+    as_sym_bools as_strings as_int_lists as_float_lists
+""".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +126,10 @@ _DICTS = ("as_string_to_argument", "as_dict")
 #: The operators that `out_dtype` takes.
 OUT_DTYPE_OPERATORS = frozenset(
     f"torch.ops.aten.{name}"
-    for name in (
-        *("linear.default", "mm.default", "conv2d.default", "convolution.default"),
-        *("mul.Tensor", "mul.Scalar", "div.Tensor", "div.Scalar"),
-    )
+    for name in """
+        linear.default mm.default conv2d.default convolution.default
+        mul.Tensor mul.Scalar div.Tensor div.Scalar
+    """.split()
 )
 
 #: How each higher-order operator is called.

@@ -358,4 +358,14 @@ def allowing(target: Target) -> str:
         >>> allowing(parse_target("torch.ops.aten.from_file.default"))
         "Pass allow_operators=['aten.from_file'] if you trust the author of the file"
     """
-    return f"Pass allow_operators=[{target.packet!r}] if you trust the author of the file"
+    return allowing_packet(target.packet)
+
+
+def allowing_packet(packet: str) -> str:
+    """The hint of `allowing`, of an operator by its name without overload.
+
+    Example:
+        >>> allowing_packet("aten.from_file")
+        "Pass allow_operators=['aten.from_file'] if you trust the author of the file"
+    """
+    return f"Pass allow_operators=[{packet!r}] if you trust the author of the file"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import methodcaller
 from typing import Any
 
@@ -37,6 +37,23 @@ def parts_of(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
     """
     with torch.no_grad():
         return {name: get(tensor) for name, get in _PARTS.get(tensor.layout, {}).items()}
+
+
+def indices_are_shared(tensors: Iterable[torch.Tensor]) -> bool:
+    """Whether indices lie in memory that others use as numbers: who writes those would move them.
+
+    Example:
+        >>> numbers = torch.zeros(1, 3, dtype=torch.int64)
+        >>> indices_are_shared([numbers, torch.sparse_coo_tensor(numbers, torch.ones(3), (4,))])
+        True
+    """
+    of_indices, of_numbers = set[int](), set[int]()
+    for tensor in tensors:
+        parts = parts_of(tensor) or {"values": tensor}
+        for name, part in parts.items():
+            if part.layout is torch.strided:
+                (of_numbers if name == "values" else of_indices).add(part.untyped_storage().data_ptr())
+    return not of_indices.isdisjoint(of_numbers - {0})
 
 
 def put_together(

@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, Layout, SymInt, TensorMeta
 from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
-from ..sparse import put_together
+from ..sparse import indices_are_shared, put_together
 from ..warning import warn_user
 from .devices import Devices
 from .exact import import_enum_input
@@ -103,14 +103,20 @@ def _fitting(
     reasons = []
     if flat:
         leaves = _opened(flat, devices, NO_PERMISSIONS)
-        if isinstance(leaves, list) and len(leaves) == spec.num_leaves:
+        if _shares_indices(leaves):
+            reasons.append(_SHARED)
+        elif isinstance(leaves, list) and len(leaves) == spec.num_leaves:
             return _unflatten(_as_described(leaves, tree, permissions), spec, path)
-        reasons.append(f"of their leaves, {_why_not(leaves)}")
+        else:
+            reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
         inputs = _opened(sample, devices, permissions) if flat else opened
-        if _has_structure(inputs, spec):
+        if not _has_structure(inputs, spec):
+            reasons.append(_why_not(inputs))
+        elif _shares_indices(pytree.tree_leaves(inputs)):
+            reasons.append(_SHARED)
+        else:
             return inputs  # type: ignore[no-any-return]
-        reasons.append(_why_not(inputs))
     elif sample is None:
         reasons.append("the record that holds them is missing")
     elif not reasons and not tree.guards_code:
@@ -178,6 +184,15 @@ def _opened(data: bytes | memoryview, devices: Devices | None, permissions: Perm
         return open_pickle(data, "", devices, allow_pickle=allow_pickle, known=known)
     except DeserializeError as error:
         return error
+
+
+_SHARED = "indices of a sparse tensor share memory with numbers, which a program may change"
+
+
+def _shares_indices(leaves: Any) -> bool:
+    return isinstance(leaves, list) and indices_are_shared(
+        leaf for leaf in leaves if isinstance(leaf, torch.Tensor)
+    )
 
 
 def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:

@@ -23,6 +23,7 @@ from .faults import each, within
 from .frames import check_module_calls
 from .graph import import_graph
 from .guards import learn_guards
+from .index_memory import check_index_memory
 from .metadata import import_graph_metadata
 from .module_calls import import_module_call_graph
 from .objects import Objects
@@ -103,6 +104,7 @@ def import_program(
                 raise DeserializeError(
                     "expected a graph with valid names, found one whose source does not compile"
                 )
+            check_index_memory(ep.graph_module, signature, permissions.allow_operators)
             ep.graph_module.meta.update(meta)
             inputs = program_inputs(module, _passed(ep), permissions.limits)
         ep._guards_code = guards

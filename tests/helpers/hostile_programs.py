@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pt2wire
+import torch
 from pt2wire.generated import types
 
 from .hostile import (
@@ -427,6 +429,20 @@ def _pass_on_the_input(found: Tree) -> None:
     entry.signature = types.ModuleCallSignature([_tensor("x")], [_tensor("x")], in_spec, f"[1, {leaf}]")
 
 
+class _Moving(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x.to_sparse()._indices().add_(1 << 40)
+        return x
+
+
+def _move_indices(found: Tree) -> None:
+    """Changes the indices of a sparse tensor in place."""
+    found.writer = types.Writer(name="evil", version="1", revision=1)
+    moving = graph(pt2wire.to_tree(torch.export.export(_Moving(), (torch.ones(4, 3),))))
+    graph(found).nodes[:0] = moving.nodes
+    graph(found).tensor_values.update({**moving.tensor_values, "x": graph(found).tensor_values["x"]})
+
+
 def _invoke_both_branches(found: Tree) -> None:
     """Calls both branches of `cond`, one after the other, by one identifier."""
     nodes = graph(found).nodes
@@ -447,6 +463,7 @@ _GRAPHS["a module call that gives back its input"] = (
     "signatures of modules are what the graph does",
 )
 _GRAPHS["two subgraphs of one identifier"] = _invoke_both_branches, "what is invoked is what is named"
+_GRAPHS["moved indices"] = _move_indices, "indices of sparse tensors stay as they were checked"
 for _name, (_change, _proves) in _GRAPHS.items():
     add("graphs", _name, _proves, tree(_change))
 

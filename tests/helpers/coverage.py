@@ -89,6 +89,13 @@ Neither keeps four more, which are not compared: of a node, an empty `custom` is
 `forward_arg_names` is None. Left out as well are ranges of symbols that no value has, unless they are
 integers that a call finds, since their assumptions are in no file.
 
+Nor does either keep what PyTorch notes for itself while it traces, most of which it notes anew when a
+loaded program is decomposed or compiled: of a node `tensor_meta`, `example_value`, `seq_nr`,
+`original_aten`, `desc`, `is_functional_regenerated`, and that the `val` of a weight is an `nn.Parameter`,
+as in some strict exports; of a graph module `inline_constraints`, `partition_names`, `module_call_specs`,
+`dynamo_compile_id` and `dynamo_flat_name_to_original_fqn`. What users note stands under `custom`, which is
+kept.
+
 PyTorch saves two things that pt2wire refuses, by name: integers beyond 64 bits as constant inputs, which
 Thrift cannot hold, and keys with quotes in dictionaries of inputs, which PyTorch pastes into source. Of
 programs with such keys, PyTorch can call only those that check no size behind the key.

@@ -115,7 +115,12 @@ def _fail(message: str) -> int:
 
 
 #: Hints name arguments of functions; whoever types has these instead.
-_OPTIONS = {"to_format=": "--to ", "drop_unknown=True": "--drop-unknown", "name=": "--name "}
+_OPTIONS = {
+    "to_format=": "--to ",
+    "drop_unknown=True": "--drop-unknown",
+    "allow_unsound=True": "--allow-unsound",
+    "name=": "--name ",
+}
 
 
 def _in_options(hint: str) -> str:
@@ -213,9 +218,19 @@ def convert_command(
     drop_unknown: Annotated[
         bool, typer.Option("--drop-unknown", help="Drop fields that only a newer version knows.")
     ] = False,
+    allow_unsound: Annotated[
+        bool, typer.Option("--allow-unsound", help="Write archives that pt2wire would not load.")
+    ] = False,
 ) -> int:
     """Convert between .pt2 archives, PyTorch's JSON and Thrift compact."""
-    left_out = convert(source, target, to_format=to_format, name=name, drop_unknown=drop_unknown)
+    left_out = convert(
+        source,
+        target,
+        to_format=to_format,
+        name=name,
+        drop_unknown=drop_unknown,
+        allow_unsound=allow_unsound,
+    )
     if left_out:
         print(f"pt2wire: {plain(target)} leaves out {', '.join(left_out)}", file=sys.stderr)
     return FINE

@@ -19,6 +19,7 @@ def convert(
     to_format: FileFormat | None = None,
     name: str | None = None,
     drop_unknown: bool = False,
+    allow_unsound: bool = False,
 ) -> list[str]:
     """Converts a file.
 
@@ -29,6 +30,7 @@ def convert(
         name: Which program of an archive with several; what to call that of a JSON or Thrift file.
         drop_unknown: Convert a program of a newer version although fields that this version does not know
             are lost. It becomes a program of this version.
+        allow_unsound: As for `write`, which writes archives.
 
     Returns:
         What the target does not hold of the source, one sentence each.
@@ -58,7 +60,7 @@ def convert(
     if to_format is FileFormat.PT2:
         for program, tree in archive.programs.items():
             _check_payloads(archive, program, tree, source)
-        write(archive, target, drop_unknown=drop_unknown)
+        write(archive, target, drop_unknown=drop_unknown, allow_unsound=allow_unsound)
         return []
     if len(archive.programs) > 1:
         stored = ", ".join(map(repr, archive.programs))

@@ -144,6 +144,21 @@ def test_newer_program_is_converted_only_on_demand(
     assert (tree.schema_version.major, tree.schema_version.minor) == types.SCHEMA_VERSION
 
 
+def test_an_unsound_program_becomes_an_archive_only_on_demand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = json.loads(serialize(torch.export.export(nn.ReLU(), (torch.ones(2),))).exported_program)
+    plain["graph_module"]["graph"]["nodes"][0]["target"] = "os.system"
+    source, target = tmp_path / "unsound.json", tmp_path / "unsound.pt2"
+    source.write_text(json.dumps(plain))
+    assert convert(source, target) == 2
+    message = capsys.readouterr().err
+    assert "nodes[0].target: expected an operator" in message and "or pass --allow-unsound if" in message
+    assert not target.exists()
+    assert convert(source, target, "--allow-unsound") == 0
+    assert [finding.rule for finding in pt2wire.validate(target)] == ["target"]
+
+
 @pytest.mark.parametrize("suffix", [".json", ".compact", ".pt2"])
 def test_damaged_source(suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / f"bad{suffix}"

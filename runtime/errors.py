@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
+
+_REPEATED = re.compile(r"((?:\.(\w+)\[\d+\])(?:\.\2\[\d+\]))((?:\.\2\[\d+\]){2,})(?=\.\2\[\d+\])")
+
+
+def shown_path(path: str) -> str:
+    """A path as texts show it: of what nests deep in its own kind, the two ends.
+
+    Example:
+        >>> shown_path("in_spec[1]" + 9 * ".children_spec[0]" + ".type")
+        'in_spec[1].children_spec[0].children_spec[0] ... 6 more ... .children_spec[0].type'
+    """
+    return _REPEATED.sub(lambda deep: f"{deep[1]} ... {deep[3].count('[')} more ... ", path)
 
 
 class Pt2WireError(Exception):
@@ -30,7 +43,7 @@ class Pt2WireError(Exception):
         return partial(type(self), path=self.path, hint=self.hint), (self.message,), self.__dict__
 
     def __str__(self) -> str:
-        text = f"{self.path}: {self.message}" if self.path else self.message
+        text = f"{shown_path(self.path)}: {self.message}" if self.path else self.message
         if not self.hint:
             return text
         return f"{text}. {self.hint}" if self.hint.endswith("?") else f"{text}. {self.hint.rstrip('.')}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .errors import DeserializeError, UnsafeArtifactError
+from .errors import DeserializeError, UnsafeArtifactError, shown_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,4 +31,4 @@ class Finding:
         return kind(self.message, path=self.path, hint=self.hint)
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message} [{self.rule}]"
+        return f"{shown_path(self.path)}: {self.message} [{self.rule}]"

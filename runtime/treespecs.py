@@ -93,7 +93,7 @@ def parse_treespec(text: str, limits: Limits = DEFAULT_LIMITS) -> TreeSpecNode:
 
     Raises:
         DeserializeError: The text is no such JSON, or a container's context does not fit it. The path is the
-            place in the JSON, without the middle of it where that is deep.
+            place in the JSON.
 
     Example:
         >>> leaf = '{"type": null, "context": null, "children_spec": []}'
@@ -110,11 +110,7 @@ def parse_treespec(text: str, limits: Limits = DEFAULT_LIMITS) -> TreeSpecNode:
         case [int() as protocol, dict() as root] if protocol is not True:
             if protocol != PROTOCOL:
                 raise DeserializeError(f"expected treespec protocol {PROTOCOL}, found {protocol}", path="[0]")
-            try:
-                return _Parser(limits).node(root, "[1]", 0)
-            except DeserializeError as error:
-                error.path = _shortened(error.path or "")
-                raise
+            return _Parser(limits).node(root, "[1]", 0)
         case value:
             raise DeserializeError(f"expected [{PROTOCOL}, {{...}}] as a treespec, found {_shown(value)}")
 
@@ -130,20 +126,6 @@ def _json(text: str, path: str) -> Any:
         return json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         raise DeserializeError(f"expected JSON, found {_shown(text)}: {error}", path=path or None) from error
-
-
-_STEP = r"\.children_spec\[\d+\]"
-_DEEP = re.compile(f"((?:{_STEP}){{2}})((?:{_STEP}){{2,}})(?={_STEP})")
-
-
-def _shortened(path: str) -> str:
-    """A path of a deep tree spec by its ends, between which it repeats one word.
-
-    Example:
-        >>> _shortened("[1]" + 9 * ".children_spec[0]" + ".type")
-        '[1].children_spec[0].children_spec[0] ... 6 more ... .children_spec[0].type'
-    """
-    return _DEEP.sub(lambda deep: f"{deep[1]} ... {deep[2].count('[')} more ... ", path)
 
 
 class _Parser:

@@ -7,15 +7,18 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+import re
 from pathlib import Path
 
 import pt2wire
 import pytest
+import torch
 from pt2wire import codegen, generated
 from pt2wire.codegen.faults import Finding, Level, SchemaError
 from pt2wire.codegen.model import Position
 from pt2wire.codegen.outputs import ForeignError
 from pt2wire.codegen.spellings import SpellingError
+from pt2wire.generated import types
 from pt2wire.generated._thrift_bytes import Fault
 
 _FINDINGS = [
@@ -69,3 +72,27 @@ def test_errors_are_pickled_and_copied_whole(kind: type[Exception]) -> None:
         assert type(again) is kind
         assert str(again) == str(error)
         assert vars(again) == vars(error)
+
+
+def test_what_nests_deep_in_its_own_kind_is_shown_by_its_ends() -> None:
+    tree = pt2wire.to_tree(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+    value = types.Value.of_int(1)
+    for _ in range(200):
+        value = types.Value.of_list([value])
+    node = tree.graph_module.graph.nodes[0]
+    node.exact_inputs = [types.NamedValue("", value)]
+    shown = r"value\.as_list\[0\]\.as_list\[0\] \.\.\. \d+ more \.\.\. \.as_list\[0\]: expected at most "
+    with pytest.raises(pt2wire.SerializeError, match=shown) as caught:
+        pt2wire.to_json(tree)
+    assert str(caught.value.path).count(".as_list[0]") > 100  # the path itself is whole
+    (finding,) = pt2wire.validate(tree)
+    assert re.search(shown, str(finding)) and finding.path == caught.value.path
+    node.exact_inputs = None
+    leaf = spec = '{"type": null, "context": null, "children_spec": []}'
+    for _ in range(150):
+        spec = f'{{"type": "builtins.list", "context": "null", "children_spec": [{spec}, {leaf}]}}'
+    signature = tree.graph_module.module_call_graph[0].signature
+    assert signature is not None
+    signature.in_spec = f"[1, {spec}]"
+    found = "\n".join(map(str, pt2wire.validate(tree)))
+    assert "found more ([1].children_spec[0].children_spec[0] ... 98 more ... .children_spec[0])" in found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..errors import DeserializeError, UnsafeArtifactError
+from ..errors import DeserializeError, UnsafeArtifactError, shown_path
 from ..findings import Finding
 
 
@@ -178,7 +178,7 @@ class Findings:
 
     def add_error(self, rule: str, path: str, error: DeserializeError) -> None:
         """Adds what a parser of a small language raised; it knows best whether the text was unsafe."""
-        where = f" ({error.path})" if error.path else ""
+        where = f" ({shown_path(error.path)})" if error.path else ""
         unsafe = isinstance(error, UnsafeArtifactError)
         message = _shortened(f"{error.message}{where}")
         self._append(Finding(rule, _shortened(path), message, error.hint, unsafe))

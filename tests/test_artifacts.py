@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import copy
-import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,7 @@ import torch
 from pt2wire import DeserializeError, SerializedArtifact, UnsafeArtifactError
 from torch._export.serde import serialize as torch_serialize
 
-from .helpers.archives import (
-    Marker,
-    assert_computes_the_same,
-    linear_program,
-)
+from .helpers.archives import Marker, assert_computes_the_same, linear_program, pickled
 
 
 def test_artifacts_go_both_ways() -> None:
@@ -73,30 +68,27 @@ def test_constants_that_cannot_share_memory_as_said_are_refused(shared: Any, mes
     artifact = torch_serialize.serialize(torch.export.export(_Sharing(), (torch.zeros(3),)))
     constants = collections.OrderedDict(whole=torch.zeros(3))
     constants._pt2wire_shared = shared  # type: ignore[attr-defined]
-    file = io.BytesIO()
-    torch.save(constants, file)
-    artifact.constants = file.getvalue()
+    artifact.constants = pickled(constants)
     with pytest.raises(DeserializeError, match=message):
         pt2wire.deserialize(artifact)
 
 
 def test_pickles_of_others_are_never_opened(tmp_path: Path) -> None:
     marker = tmp_path / "marker"
-    file = io.BytesIO()
-    torch.save({"a": Marker(marker)}, file)
+    pickle = pickled({"a": Marker(marker)})
     ours = pt2wire.serialize(linear_program())
     for field in ("state_dict", "constants"):
         hostile = torch_serialize.serialize(linear_program())
-        setattr(hostile, field, file.getvalue())
+        setattr(hostile, field, pickle)
         with pytest.raises(UnsafeArtifactError, match=f"{field}: cannot be opened without running code"):
             pt2wire.deserialize(hostile)
         # The mark of an artifact that was made here does not cover bytes that were put into it.
         changed = pt2wire.serialize(linear_program())
-        setattr(changed, field, file.getvalue())
+        setattr(changed, field, pickle)
         with pytest.raises(UnsafeArtifactError):
             pt2wire.deserialize(changed)
     hostile = torch_serialize.serialize(linear_program())
-    hostile.example_inputs = file.getvalue()
+    hostile.example_inputs = pickle
     with pytest.warns(UserWarning, match="example inputs are replaced by stand-ins"):
         pt2wire.deserialize(hostile)
     assert not marker.exists()
@@ -132,9 +124,8 @@ def test_the_mark_of_an_artifact_is_lost_when_it_is_pickled_copied_or_rebuilt() 
 
 def test_artifacts_with_weights_of_other_sizes_are_refused() -> None:
     artifact = pt2wire.serialize(linear_program())
-    file = io.BytesIO()
-    torch.save({**linear_program().state_dict, "linear.weight": torch.nn.Parameter(torch.zeros(7))}, file)
-    artifact.state_dict = file.getvalue()
+    weight = torch.nn.Parameter(torch.zeros(7))
+    artifact.state_dict = pickled({**linear_program().state_dict, "linear.weight": weight})
     with pytest.raises(
         pt2wire.DeserializeError, match=r"weight' of sizes .*, found sizes \[7\], torch.float32"
     ):
@@ -147,7 +138,5 @@ def test_damaged_artifacts_are_refused() -> None:
         pt2wire.deserialize(SerializedArtifact(b"{}", ours.state_dict, ours.constants, b""))
     with pytest.raises(DeserializeError, match="state_dict"):
         pt2wire.deserialize(SerializedArtifact(ours.exported_program, b"x", ours.constants, b""))
-    file = io.BytesIO()
-    torch.save([1], file)
     with pytest.raises(DeserializeError, match="state_dict: expected a dict of tensors, found list"):
-        pt2wire.deserialize(SerializedArtifact(ours.exported_program, file.getvalue(), ours.constants, b""))
+        pt2wire.deserialize(SerializedArtifact(ours.exported_program, pickled([1]), ours.constants, b""))

@@ -24,6 +24,7 @@ from .helpers.archives import (
     linear_archive,
     linear_program,
     linear_torch_archive,
+    pickled,
     saved,
     with_records,
 )
@@ -338,12 +339,6 @@ def zipped(**files: bytes) -> bytes:
     return file.getvalue()
 
 
-def torch_saved_tensor() -> bytes:
-    file = io.BytesIO()
-    torch.save(torch.ones(2), file)
-    return file.getvalue()
-
-
 def torchscript() -> bytes:
     file = io.BytesIO()
     torch.jit.save(torch.jit.script(torch.nn.ReLU()), file)
@@ -376,7 +371,10 @@ CONTENT: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: zipped(version=b"8.8", serialized_exported_program__json=b"{}"),
         "one of torch 2.7 or older: load and save it there",
     ),
-    "of torch.save": (torch_saved_tensor, "This was written by torch.save: load it with torch.load"),
+    "of torch.save": (
+        lambda: pickled(torch.ones(2)),
+        "This was written by torch.save: load it with torch.load",
+    ),
     "TorchScript": (torchscript, "This is TorchScript: load it with torch.jit.load"),
     "another archive format": (
         lambda: zipped(a__archive_format=b"pt3"),

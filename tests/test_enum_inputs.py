@@ -15,6 +15,7 @@ from pt2wire.errors import DeserializeError, SerializeError, UnsafeArtifactError
 from pt2wire.importing.pickles import open_pickle
 from torch import Tensor, nn
 
+from .helpers.archives import pickled
 from .helpers.models_beyond import Number, Plain
 
 
@@ -76,9 +77,7 @@ class Reduced:
 
 def test_pickles_find_members_of_enums_that_were_handed_in_and_do_no_more() -> None:
     def opened(value: object) -> Any:
-        file = io.BytesIO()
-        torch.save(value, file)
-        return open_pickle(file.getvalue(), "inputs", allow_pickle=False, known=[Flags, Plain])
+        return open_pickle(pickled(value), "inputs", allow_pickle=False, known=[Flags, Plain])
 
     honest = [Plain.A, Plain.B, Flags.B]
     assert all(found is member for found, member in zip(opened(honest), honest, strict=True))

@@ -18,6 +18,7 @@ from .helpers.archives import (
     Marker,
     assert_computes_the_same,
     linear_program,
+    pickled,
     record,
     saved,
     torch_saved,
@@ -61,9 +62,7 @@ def without_inputs(ep: ExportedProgram) -> bytes:
 def test_guards_stay_on_when_example_inputs_are_missing_empty_or_refused(tmp_path: Path) -> None:
     case = MODELS["guard_on_remainder"]
     ep = case.program()
-    file = io.BytesIO()
-    torch.save(((Marker(tmp_path / "marker"),), {}), file)
-    for content in (None, b"", b"no pickle", file.getvalue()):
+    for content in (None, b"", b"no pickle", pickled(((Marker(tmp_path / "marker"),), {}))):
         data = with_records(torch_saved(ep), {"data/sample_inputs/model.pt": content})
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

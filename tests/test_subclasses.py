@@ -18,7 +18,7 @@ from pt2wire.inspecting import summarize_archive
 from torch import Tensor, nn
 from torch.testing._internal.two_tensor import TwoTensor
 
-from .helpers.archives import saved
+from .helpers.archives import pickled, saved
 from .helpers.exporting import exported
 from .helpers.oracles import pytorch_load
 
@@ -82,10 +82,8 @@ def test_what_a_pickle_holds_is_checked_though_its_class_is_handed_in(tmp_path: 
         ("text", "expected a tensor in a pickle, found str"),
     ]
     for content, message in lies:
-        file = io.BytesIO()
-        torch.save(content, file)
         archive = pt2wire.read(io.BytesIO(data))
-        archive.weights["model"]["weight"].data = memoryview(file.getvalue())
+        archive.weights["model"]["weight"].data = memoryview(pickled(content))
         changed = io.BytesIO()
         pt2wire.write(archive, changed)
         with pytest.raises(DeserializeError, match=message):

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pt2wire
 import torch
@@ -49,6 +50,13 @@ def torch_saved(ep: ExportedProgram, **options: object) -> bytes:
     """What PyTorch writes."""
     file = io.BytesIO()
     torch.export.save(ep, file, **options)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def pickled(value: object, **options: Any) -> bytes:
+    """What torch.save writes."""
+    file = io.BytesIO()
+    torch.save(value, file, **options)
     return file.getvalue()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from pt2wire.generated import thrift_codec, types
 
-from .archives import with_records
+from .archives import pickled, with_records
 from .hostile import (
     INDEX,
     INPUTS,
@@ -106,9 +106,7 @@ def _lists_in_lists(depth: int = 60) -> bytes:
     value: Any = torch.ones(1)
     for _ in range(depth):
         value = [value, value]
-    file = io.BytesIO()
-    torch.save(((value,), {"options": {"by": value}, "mode": "sum"}), file)
-    return records({INPUTS: file.getvalue()})
+    return records({INPUTS: pickled(((value,), {"options": {"by": value}, "mode": "sum"}))})
 
 
 def _many_programs_and_entries() -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import struct
@@ -17,6 +16,7 @@ from typing import Any
 
 import torch
 
+from .archives import pickled
 from .hostile import (
     CODE,
     CONSTANTS,
@@ -456,12 +456,6 @@ class _Sparse:
         return torch._utils._rebuild_sparse_tensor, (torch.sparse_coo, parts)
 
 
-def _saved(value: object, **options: Any) -> bytes:
-    file = io.BytesIO()
-    torch.save(value, file, **options)
-    return file.getvalue()
-
-
 def _pickled_weight(content: bytes, record: str = WEIGHTS, fqn: str = "linear.weight") -> bytes:
     config = json.loads(honest_records()[record])
     folder = record.rpartition("/")[0]
@@ -477,17 +471,17 @@ def _constant(path_name: str, content: bytes) -> bytes:
 
 
 _INPUT_PICKLES: dict[str, Callable[[], bytes]] = {
-    "open": lambda: _saved(((_Opens(),), {})),
-    "eval": lambda: _saved(((_Evals(),), {})),
-    "a shell": lambda: _saved(((_Shell(),), {})),
-    "the old format": lambda: _saved(((_Opens(),), {}), _use_new_zipfile_serialization=False),
+    "open": lambda: pickled(((_Opens(),), {})),
+    "eval": lambda: pickled(((_Evals(),), {})),
+    "a shell": lambda: pickled(((_Shell(),), {})),
+    "the old format": lambda: pickled(((_Opens(),), {}), _use_new_zipfile_serialization=False),
     "a bare pickle": lambda: pickle.dumps(_Opens()),
     "a bare pickle of protocol 0": lambda: pickle.dumps(_Opens(), 0),
-    "TorchScript": lambda: _saved({"constants.pkl": _Opens()}),
-    "code behind tensors": lambda: _saved(((torch.ones(4, 3), _Opens()), {})),
+    "TorchScript": lambda: pickled({"constants.pkl": _Opens()}),
+    "code behind tensors": lambda: pickled(((torch.ones(4, 3), _Opens()), {})),
     "nonsense": lambda: b"\x80\x04nonsense",
-    "another structure": lambda: _saved((1, 2, 3)),
-    "indices of nowhere": lambda: _saved(((_Sparse(),), {"options": {"by": torch.ones(3)}, "mode": "sum"})),
+    "another structure": lambda: pickled((1, 2, 3)),
+    "indices of nowhere": lambda: pickled(((_Sparse(),), {"options": {"by": torch.ones(3)}, "mode": "sum"})),
     "an endless list": lambda: pickle.dumps([])[:-1] + b"(" * 100_000 + b".",
     "nothing": lambda: b"",
 }
@@ -507,16 +501,16 @@ add(
     refused=False,
 )
 _PICKLES: dict[str, tuple[Callable[[], bytes], str]] = {
-    "open as a weight": (lambda: _pickled_weight(_saved(_Opens())), "weights are no pickles"),
+    "open as a weight": (lambda: _pickled_weight(pickled(_Opens())), "weights are no pickles"),
     "a bare pickle as a weight": (lambda: _pickled_weight(pickle.dumps(_Opens())), "weights are no pickles"),
-    "a tensor as a weight": (lambda: _pickled_weight(_saved(torch.ones(3, 3))), "not even harmless ones"),
-    "open as a constant": (lambda: _constant("tensor_0", _saved(_Opens())), "constants are no pickles"),
+    "a tensor as a weight": (lambda: _pickled_weight(pickled(torch.ones(3, 3))), "not even harmless ones"),
+    "open as a constant": (lambda: _constant("tensor_0", pickled(_Opens())), "constants are no pickles"),
     "weights of old": (
-        lambda: records({"data/weights/model.pt": _saved({"linear.weight": _Opens()}), WEIGHTS: None}),
+        lambda: records({"data/weights/model.pt": pickled({"linear.weight": _Opens()}), WEIGHTS: None}),
         "records of old versions are not opened",
     ),
     "constants of old": (
-        lambda: records({"data/constants/model.pt": _saved(_Opens()), CONSTANTS: None}),
+        lambda: records({"data/constants/model.pt": pickled(_Opens()), CONSTANTS: None}),
         "records of old versions are not opened",
     ),
 }
@@ -541,7 +535,7 @@ for _name, _record in {
         "pickles",
         _name,
         "pickles that nobody asked for are not opened",
-        lambda r=_record: records({r: _saved(_Opens())}),
+        lambda r=_record: records({r: pickled(_Opens())}),
         refused=False,
     )
 

@@ -312,6 +312,65 @@ def test_what_stands_behind_none_is_compared_with_the_schema(
     assert [each for each in findings if f" for {parameter!r} of " in each] == ([] if fits else [message])
 
 
+def test_dimensions_behind_none_are_counted_as_all_are() -> None:
+    found = tree()
+    node = found.graph_module.graph.nodes[0]
+    node.target = "torch.ops.aten.roll.default"
+    node.inputs[1:] = [types.NamedArgument("shifts", types.Argument.of_none(True), node.inputs[1].kind)]
+    for count, messages in (
+        (64, []),
+        (65, [f"expected at most 64 shifts of {node.target}, found 65, in node 'add'"]),
+    ):
+        node.exact_inputs = [
+            types.NamedValue("self"),
+            types.NamedValue("shifts", _V.of_list([_V.of_int(1)] * count)),
+        ]
+        assert [finding.message for finding in validate_operators(found)] == messages
+
+
+class Changing(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        add_to(y[1:], 2)
+        return y
+
+
+@torch.library.custom_op("pt2wire_tests::add_to", mutates_args=("x",))
+def add_to(x: torch.Tensor, number: int, alpha: float = 1.0) -> None:
+    """Changes what it is given, so that exporting makes it functional."""
+    x.add_(number, alpha=alpha)
+
+
+def _keyword(name: str, argument: types.Argument) -> Callable[[dict[str, types.Argument]], object]:
+    return lambda given: given.update({name: argument})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_keyword("number", _A.of_string("2")), "expected int for 'number' of {}, found as_string"),
+        (_keyword("alpha", _A.of_none(True)), "expected float for 'alpha' of {}, found as_none"),
+        (_keyword("_y_alias", _A.of_bool(True)), "expected an argument of {}, found '_y_alias'"),
+        (lambda given: given.pop("number"), "expected the argument 'number' of {}, found none"),
+    ],
+)
+def test_what_is_made_functional_is_called_as_it_wants_to_be(
+    change: Callable[[dict[str, types.Argument]], object], message: str
+) -> None:
+    ep = torch.export.export(Changing(), (torch.ones(3, 2),)).run_decompositions()
+    found = pt2wire.to_tree(ep)
+    assert validate_operators(found) == []
+    node = next(node for node in found.graph_module.graph.nodes if "auto_functionalized" in node.target)
+    first, *rest = node.inputs
+    given = {named.name: named.arg for named in rest}
+    change(given)
+    node.inputs = [first, *(types.NamedArgument(*item, rest[0].kind) for item in given.items())]
+    expected = message.format("torch.ops.pt2wire_tests.add_to.default")
+    assert [finding.message for finding in validate_operators(found)] == [
+        f"{expected}, in node {node.name!r}"
+    ]
+
+
 class Net(nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return (*torch.split(torch.add(x, x, alpha=2), 2), *x.max(dim=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -70,12 +71,13 @@ _RETURNS: Mapping[str, frozenset[str]] = {
 @dataclass(frozen=True, slots=True)
 class _Schema:
     """An operator's schema: the members that fit each parameter and each return, None where any does; which
-    parameters may be given by position, in order."""
+    parameters may be given by position, in order; which have to be given, and which are changed."""
 
     parameters: Mapping[str, frozenset[str] | None]
     types: Mapping[str, str]
     positional: Sequence[str]
     required: frozenset[str]
+    written: frozenset[str]
     returns: Sequence[frozenset[str] | None]
 
 
@@ -107,8 +109,8 @@ def validate_operators(tree: types.ExportedProgram) -> list[Finding]:
             schema = schemas[node.target]
             if schema is None:
                 _check_exists(node.target, f"{where}.target", node, findings)
-                _check_higher_order(node, where, findings)
-                _check_called(node, where, graph, findings)
+                if _check_higher_order(node, where, findings):
+                    _check_called(node, where, graph, findings)
             else:
                 _check_arguments(schema, node, where, graph, findings)
                 _check_returns(schema, node, where, findings)
@@ -167,6 +169,11 @@ def _find(text: str) -> _Schema | None:
         types=parameters,
         positional=[argument.name for argument in found.arguments if not argument.kwarg_only],
         required=frozenset(argument.name for argument in found.arguments if not argument.has_default_value()),
+        written=frozenset(
+            argument.name
+            for argument in found.arguments
+            if argument.alias_info is not None and argument.alias_info.is_write
+        ),
         returns=[_RETURNS.get(str(result.real_type)) for result in found.returns],
     )
 
@@ -243,14 +250,15 @@ def _check_exists(text: str, path: str, node: types.Node, findings: Findings) ->
 _FUNCTIONALIZED = frozenset(
     f"torch.ops.higher_order.{name}" for name in ("auto_functionalized", "auto_functionalized_v2")
 )
+_VIEWING = "torch.ops.higher_order.auto_functionalized_v2"
 _AUTOCAST = "torch.ops.higher_order.wrap_with_autocast"
 _OF_PYTORCH = ("aten::", "prim::", "prims::")
 
 
-def _check_higher_order(node: types.Node, path: str, findings: Findings) -> None:
-    """What some higher-order operators ask of their first argument, and only torch knows."""
+def _check_higher_order(node: types.Node, path: str, findings: Findings) -> bool:
+    """Whether the first argument is what some higher-order operators ask of it, and only torch knows."""
     if not node.inputs:
-        return
+        return True
     first = node.inputs[0].arg
     if node.target in _FUNCTIONALIZED and first.type == "as_operator":
         target = parse_target(first.as_operator)
@@ -264,10 +272,11 @@ def _check_higher_order(node: types.Node, path: str, findings: Findings) -> None
             first.as_string,
         )
     else:
-        return
+        return True
     if not fits:
         message = f"expected {expected}, found {found[:80]!r}, in node {node.name!r}"
         findings.add("operator-arguments", f"{path}.inputs[0].arg", message)
+    return fits
 
 
 def _has_autocast(device_type: str) -> bool:
@@ -278,7 +287,17 @@ def _has_autocast(device_type: str) -> bool:
 
 
 #: Higher-order operators that call an operator, by the position of its name, and where its arguments begin.
-_CALLERS = {"torch.ops.higher_order.with_effects": (1, 2), "torch.ops.higher_order.out_dtype": (0, 2)}
+_CALLERS = {
+    "torch.ops.higher_order.with_effects": (1, 2),
+    "torch.ops.higher_order.out_dtype": (0, 2),
+    **dict.fromkeys(_FUNCTIONALIZED, (0, 1)),
+}
+#: Arguments of `auto_functionalized_v2` beside those of the operator: the tensors that changed arguments are
+#: views of, and of each of these, which view of which.
+_BASES = "_all_bases"
+_VIEW = (
+    r"_({})_([0-9]+_)?(length|base_index|alias|size|stride|storage_offset|slice_dim|slice_start|slice_end)"
+)
 
 
 def _check_called(node: types.Node, path: str, graph: types.Graph, findings: Findings) -> None:
@@ -297,6 +316,8 @@ def _check_called(node: types.Node, path: str, graph: types.Graph, findings: Fin
     schema = _find(target)
     if schema is None:
         return
+    if node.target == _VIEWING:
+        schema = _with_views(schema, node)
     exact = node.exact_inputs or ()
     passed_on = [value for value in exact if not value.name][begin:] + [
         value for value in exact if value.name
@@ -304,6 +325,18 @@ def _check_called(node: types.Node, path: str, graph: types.Graph, findings: Fin
     inputs, exact_inputs = _named(node.inputs[begin:], schema), _named(passed_on, schema)
     call = replace(node, target=target, inputs=inputs, exact_inputs=exact_inputs)
     _check_arguments(schema, call, path, graph, findings, begin)
+
+
+def _with_views(schema: _Schema, node: types.Node) -> _Schema:
+    """What `auto_functionalized_v2` takes: views in place of what the operator changes."""
+    view = re.compile(_VIEW.format("|".join(map(re.escape, sorted(schema.written)))))
+    views = {named.name: "" for named in node.inputs if named.name == _BASES or view.fullmatch(named.name)}
+    return replace(
+        schema,
+        parameters={**schema.parameters, **dict.fromkeys(views)},
+        types={**schema.types, **views},
+        required=schema.required - schema.written,
+    )
 
 
 def _named(items: Sequence[_Item], schema: _Schema) -> list[_Item]:

@@ -17,6 +17,7 @@ from .generated.types import ExportedProgram
 from .limits import DEFAULT_LIMITS
 from .trees import from_json, from_thrift, joined
 from .validation import validate
+from .validation.rules import Findings
 
 
 class FileFormat(enum.StrEnum):
@@ -105,7 +106,9 @@ def validate_programs(path: str, name: str | None = None) -> list[Finding]:
         try:
             tree = _read_tree(file, format, path, [])
         except DeserializeError as error:
-            return [Finding("file", error.path or path, error.message, error.hint)]
+            findings = Findings()
+            findings.add("file", error.path or path, error.message, error.hint)
+            return findings.found
     return validate(tree)
 
 

@@ -50,6 +50,7 @@ from .helpers.schema_edits import (
     next_minor,
     removable,
 )
+from .helpers.schema_page import PAGE, apply_patch, blocks, is_of_schema, section
 from .helpers.schemas import ROOT, SCHEMA
 
 HEAD = current()
@@ -340,13 +341,30 @@ print(json.dumps(said))
 """
 
 
-def test_the_new_package_reads_old_files_or_refuses_them_by_version(tree: Tree, encoded: Path) -> None:
-    view = tree.root / "view"
+@pytest.mark.parametrize("tree", ["major"], indirect=True)
+def test_after_a_major_version_programs_are_saved_and_loaded_as_the_page_says(tree: Tree) -> None:
+    part = section(PAGE.read_text(), "### A major version")
+    (patch,) = (text for language, text in blocks(part) if language == "diff" and not is_of_schema(text))
+    (script,) = (text for language, text in blocks(part) if language == "python")
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "runtime", tree.root / "runtime", ignore=ignored)
+    apply_patch(tree.root, patch)
+    assert run_python(script, package_view(tree, tree.root / "runtime")) == ""
+
+
+def package_view(tree: Tree, runtime: Path) -> Path:
+    """A place to import the package from, with the changed bindings."""
+    view = tree.root / f"view_{runtime.parent.name}"
     package = view / "pt2wire"
-    package.mkdir(parents=True, exist_ok=True)
-    for path in (*(ROOT / "runtime").iterdir(), ROOT / "codegen", tree.root / "generated"):
+    package.mkdir(parents=True)
+    for path in (*runtime.iterdir(), ROOT / "codegen", tree.root / "generated"):
         if path.name != "__pycache__":
             (package / path.name).symlink_to(path)
+    return view
+
+
+def test_the_new_package_reads_old_files_or_refuses_them_by_version(tree: Tree, encoded: Path) -> None:
+    view = package_view(tree, ROOT / "runtime")
     paths = [path for path in STORED if path.stem == "ExportedProgram"] + [encoded]
     said = json.loads(run_python(NEW_PACKAGE.format(view=str(view)), view, *map(str, paths)))
     old, new = HEAD.schema.version, tree.edit.schema.version

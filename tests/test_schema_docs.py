@@ -24,6 +24,7 @@ from .helpers.schema_page import (
     blocks,
     bumps,
     fresh_tree,
+    is_of_schema,
     performed,
     placed,
     section,
@@ -73,7 +74,9 @@ def test_commands_print_what_the_page_says(folder: Path, text: str) -> None:
 @pytest.mark.parametrize("heading", BUMPS)
 def test_a_bump_goes_as_the_page_says(fresh: Path, tmp_path: Path, heading: str) -> None:
     tree = shutil.copytree(fresh, tmp_path / "tree")
-    steps = blocks(section(DOC, heading))
+    blocks_here = blocks(section(DOC, heading))
+    # tests/test_bump.py does what is left to do in the runtime, whose schema is not the one that is shown.
+    steps = [(kind, text) for kind, text in blocks_here if kind == "console" or is_of_schema(text)]
     assert {language for language, _ in steps} == {"diff", "console"}
     for language, text in steps:
         if language == "diff":

@@ -85,8 +85,13 @@ def performed(folder: Path, text: str) -> str:
     return "".join(lines)
 
 
+def is_of_schema(patch: str) -> bool:
+    """Whether a patch is one of the schema that is shown; others are of the runtime as it is."""
+    return patch.startswith("--- schema.yaml\n")
+
+
 def apply_patch(tree: Path, patch: str) -> None:
-    """Applies a patch of the page as the page says, which must fit to the line."""
+    """Applies a patch of the page as the page says; what it replaces and stands beside must be there."""
     command = ["patch", "-p0", "--fuzz=0"]
     subprocess.run(command, input=patch, text=True, cwd=tree, check=True, capture_output=True)
 
@@ -126,7 +131,7 @@ def refreshed(page: str) -> str:
         def again(tree: Path, part: str) -> str:
             def block(match: re.Match[str]) -> str:
                 language, text = match.groups()
-                if language == "diff":
+                if language == "diff" and is_of_schema(text):
                     text = placed(text, schema)
                     apply_patch(tree, text)
                 elif language == "console":

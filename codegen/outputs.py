@@ -156,7 +156,7 @@ def _refuse_other_files(files: dict[str, bytes], out: Path) -> None:
     """The first time, a folder is for generated code alone; what comes later, `check` names and leaves."""
     known = {Path(path).parts[0] for path in files} | {"__pycache__"}
     for place in sorted(out.iterdir()):
-        if place.name not in known:
+        if place.name not in known and not _generated(place):
             raise ForeignError(place)
 
 

@@ -307,6 +307,9 @@ def test_a_folder_that_others_use_takes_no_generated_code(
     assert snapshot(mine.parent) == {mine: b"Mine.\n"}
     mine.unlink()
     assert main(arguments) == 0
+    (mine.parent / "schema.thrift").rename(mine.parent / "old.thrift")  # of an earlier version, perhaps
+    assert main(arguments) == 0
+    assert not (mine.parent / "old.thrift").exists()
 
 
 def test_a_run_that_is_killed_leaves_whole_files(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,4 +80,4 @@ def type_to_plain(ref: TypeRef) -> dict[str, Any]:
         return {"kind": "list", "item": type_to_plain(ref.item)}
     if isinstance(ref, MapType):
         return {"kind": "map", "value": type_to_plain(ref.value)}
-    return {"kind": ref.primitive.value}
+    return {"kind": ref.primitive.value, **({"wide": True} if ref.wide else {})}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .changes import Changes, Member, MemberPair, owned_by
-from .model import EnumValue, Field, Kind, MapType
+from .model import EnumValue, Field, Kind, MapType, is_wide
 from .rules import Break
 
 
@@ -16,6 +16,9 @@ def types_changed(changes: Changes) -> Iterator[Break]:
             if old != new:
                 was = old if str(kept.before.type) == new else kept.before.type  # its name means another one
                 message = f"the type of `{kept.name}` was {was} and is {new}"
+                yield Break(kept.after.position, message, kept.own)
+            elif is_wide(kept.before.type) and not is_wide(kept.after.type):
+                message = f"the type of `{kept.name}` was integer and is i64: JSON may hold more"
                 yield Break(kept.after.position, message, kept.own)
 
 

@@ -54,9 +54,14 @@ class Primitive(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType:
-    """A scalar type as a field has it."""
+    """A scalar type as a field has it.
+
+    Attributes:
+        wide: Of I64, spelled `integer` in schema.yaml: JSON holds more than 64 bits, as PyTorch's does.
+    """
 
     primitive: Primitive
+    wide: bool = False
 
     def __str__(self) -> str:
         return self.primitive.value
@@ -94,6 +99,18 @@ class MapType:
 
 
 TypeRef = PrimitiveType | NamedType | ListType | MapType
+
+
+def is_wide(ref: TypeRef) -> bool:
+    """Whether a type holds an `integer`, which other targets than Python and JSON spell `i64`."""
+    match ref:
+        case PrimitiveType(wide=wide):
+            return wide
+        case ListType(inner) | MapType(inner):
+            return is_wide(inner)
+        case NamedType():
+            return False
+
 
 #: A default as schema.yaml spells it. Containers are always empty; an enum's default is its value's name.
 DefaultValue = bool | int | float | str | tuple[()] | None

@@ -35,6 +35,7 @@ _RENDERED = (
 )
 #: The modules that are the same for every schema.
 _LIBRARY = Path(__file__).parent / "library"
+_BASES = ("CodecError", "DepthError", "Struct", "Union", "WidthError")
 _CONSTANTS = (
     "BITS",
     "C10_NAMES",
@@ -291,7 +292,7 @@ def _rendered(schema: Schema) -> dict[str, str]:
         "deep": [type_ for type_ in composites if type_.room["parameter"]],
         "imported_types": _as_imported(names),
         "imported_names": _as_imported([*_CONSTANTS, *names]),
-        "exported_names": _as_exported([*_CONSTANTS, *names, "CodecError", "DepthError", "Struct", "Union"]),
+        "exported_names": _as_exported([*_CONSTANTS, *names, *_BASES]),
     }
     return {path: tidied(render(f"python/{path}.j2", **context)) for path in _RENDERED}
 

@@ -170,8 +170,8 @@ class Code:
     def _read(self, type_: TypeRef, value: str, level: int) -> str:
         key, item = f"k{level or ''}", f"v{level or ''}"
         match type_:
-            case PrimitiveType(primitive):
-                return f"{_READERS[primitive]}({value})"
+            case PrimitiveType(primitive, wide):
+                return f"{'read_wide' if wide else _READERS[primitive]}({value})"
             case NamedType(name, Kind.ENUM):
                 return f"read_enum({name}, {value})"
             case NamedType(name):
@@ -185,8 +185,8 @@ class Code:
     def described(self, type_: TypeRef) -> str:
         """The type as the table of types spells it: `ListOf(SymInt)`."""
         match type_:
-            case PrimitiveType(primitive):
-                return SPELLINGS[primitive]
+            case PrimitiveType(primitive, wide):
+                return "Wide" if wide else SPELLINGS[primitive]
             case NamedType(name):
                 return name
             case ListType(inner):
@@ -252,15 +252,17 @@ def _wrong(type_: TypeRef, value: str) -> str | None:
     scalar = _scalar(type_)
     if scalar is None:
         return None
-    in_range = f" or not MIN_INT <= {value} <= MAX_INT" if scalar == "int" else ""
-    return f"{value}.__class__ is not {scalar}{in_range}"
+    bounds = {"int": ("MIN_INT", "MAX_INT"), "Wide": ("MIN_WIDE", "MAX_WIDE")}.get(scalar)
+    if bounds is None:
+        return f"{value}.__class__ is not {scalar}"
+    return f"{value}.__class__ is not int or not {bounds[0]} <= {value} <= {bounds[1]}"
 
 
 def _scalar(type_: TypeRef) -> str | None:
     """The class of a scalar or an enum; None for other types."""
     match type_:
-        case PrimitiveType(primitive):
-            return SPELLINGS[primitive]
+        case PrimitiveType(primitive, wide):
+            return "Wide" if wide else SPELLINGS[primitive]
         case NamedType(name, Kind.ENUM):
             return name
         case _:

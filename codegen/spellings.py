@@ -9,7 +9,10 @@ from .model import Kind, ListType, MapType, NamedType, Primitive, PrimitiveType,
 from .source import shortened
 
 _TOKEN = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*|[<>,]|\S)")
-_PRIMITIVES = {primitive.value: PrimitiveType(primitive) for primitive in Primitive}
+_PRIMITIVES = {
+    **{primitive.value: PrimitiveType(primitive) for primitive in Primitive},
+    "integer": PrimitiveType(Primitive.I64, wide=True),
+}
 _MAX_DEPTH = 8
 
 
@@ -42,7 +45,7 @@ def parse_type(text: str, kinds: Mapping[str, Kind]) -> tuple[TypeRef, bool]:
 
     Example:
         >>> parse_type("optional list<string>", {})
-        (ListType(item=PrimitiveType(primitive=<Primitive.STRING: 'string'>)), True)
+        (ListType(item=PrimitiveType(primitive=<Primitive.STRING: 'string'>, wide=False)), True)
     """
     parser = _Parser(text, kinds)
     optional = parser.peek() == "optional"

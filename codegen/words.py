@@ -32,14 +32,14 @@ with xor xsd_all xsd_attrs xsd_namespace xsd_nillable xsd_optional yield
 _PYTHON_MODULES = frozenset(
     """
 Any BITS BUILDERS BY_ID BY_NAME C10_NAMES Callable ClassVar CodecError DEEP DepthError FIELD_IDS FieldSpec
-IntEnum Iterable KW_ONLY ListOf MAX_INT MAX_JSON_DEPTH MAX_THRIFT_DEPTH MIN_INT MapOf NEWER OLDEST_VERSION
-Path READ REVISION SCHEMA_VERSION Struct Suspect TORCH_NAMES TREESPEC_VERSION Type Union WRITE annotations
-base blank builder check check_keys check_list check_map check_tree cls collector dataclass expected field
-fields finish finish_all forget found index item item1 json_codec k k1 key listed made make member meta name
-names number o optional own p partial parts pop read_binary read_bool read_double read_enum read_int
-read_list read_map read_str required room self shown shown_names slot text thrift_codec tree type_ type_name
-types unknown unread unset v v1 value values write_binary write_bool write_double write_int write_list
-write_map write_str
+IntEnum Iterable KW_ONLY ListOf MAX_INT MAX_JSON_DEPTH MAX_THRIFT_DEPTH MAX_WIDE MIN_INT MIN_WIDE MapOf NEWER
+OLDEST_VERSION Path READ REVISION SCHEMA_VERSION Struct Suspect TORCH_NAMES TREESPEC_VERSION Type Union WRITE
+Wide WidthError annotations base blank bounds builder check check_keys check_list check_map check_tree cls
+collector dataclass expected field fields finish finish_all forget found index item item1 json_codec k k1 key
+listed made make member meta name names number o optional own p partial parts pop read_binary read_bool
+read_double read_enum read_int read_list read_map read_str read_wide required room self shown shown_names slot
+text thrift_codec tree type_ type_name types unknown unread unset v v1 value values write_binary write_bool
+write_double write_int write_list write_map write_str
 """.split()
 )
 
@@ -119,7 +119,7 @@ fix_spec fname ftype int16_t int32_t int64_t iprot oprot sys uint32_t
 )
 
 #: Words of the schema language itself: a type so named could not be told from them.
-SCHEMA = frozenset({"optional", "list", "map", "bool", "i64", "double", "string", "binary"})
+SCHEMA = frozenset({"optional", "list", "map", "bool", "i64", "integer", "double", "string", "binary"})
 
 PYTHON_TYPES = frozenset({*keyword.kwlist, *dir(builtins)}) | _PYTHON_MODULES | _PYTHON_STRUCTS
 _PYTHON_WORDS = frozenset(keyword.kwlist)

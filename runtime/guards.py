@@ -156,7 +156,7 @@ def _check(node: ast.expr, depth: int, limits: Limits) -> None:
         raise _too_deep(limits, node)
     match node:
         case ast.Constant(value=bool() | int() | float() as number):
-            _check_number(node, number)
+            _check_number(node, number, limits)
         case ast.BinOp(left=left, op=op, right=right) if isinstance(op, BINARY_OPERATORS):
             _check(left, depth + 1, limits)
             _check(right, depth + 1, limits)
@@ -195,9 +195,11 @@ def _check(node: ast.expr, depth: int, limits: Limits) -> None:
             raise _refuse(node, "arithmetic or a comparison", _shown(node))
 
 
-def _check_number(node: ast.expr, value: float) -> None:
-    if type(value) is int and value.bit_length() > 64:
-        raise _refuse(node, "an integer of at most 64 bits", f"one of {value.bit_length()}")
+def _check_number(node: ast.expr, value: float, limits: Limits) -> None:
+    if type(value) is int and value.bit_length() > limits.integer_bits:
+        raise _refuse(
+            node, f"an integer of at most {limits.integer_bits} bits", f"one of {value.bit_length()}"
+        )
 
 
 def _check_power(node: ast.expr, base: ast.expr, exponent: ast.expr, limits: Limits) -> None:

@@ -39,7 +39,7 @@ class Limits:
             PyTorch takes to find its range. Layers that shrink an image nest as many as there are.
         program_terms: Terms of all distinct expressions of a program together.
         expanded_terms: Terms of the polynomial that an expression would be if it were expanded.
-        integer_bits: Bits of an integer in an expression.
+        integer_bits: Bits of an integer in an expression or guard.
         value_bits: Bits of what an expression can amount to, for symbols below 2**64.
         float_precision: Bits of precision of a float in an expression.
         exponent: The exponent of a power, in expressions and guards.

@@ -13,7 +13,7 @@ import pytest
 import torch
 from pt2wire import DeserializeError
 from pt2wire.generated import thrift_codec
-from pt2wire.generated.types import ArchiveIndex
+from pt2wire.generated.types import ArchiveIndex, Argument
 
 from .helpers.archives import INPUT, linear_archive, linear_program, linear_torch_archive, saved, with_records
 
@@ -193,6 +193,26 @@ def test_a_program_that_another_tool_added_is_read_from_its_json() -> None:
     archive = read(with_records(linear_archive(), added))
     assert list(archive.programs) == ["model", "second"]
     assert archive.paths["second"] == "<BytesIO>:models/second.json"
+
+
+def test_integers_too_long_for_thrift_are_saved_as_json_with_a_warning() -> None:
+    class Numbered(torch.nn.Module):
+        def forward(self, x: torch.Tensor, number: int) -> torch.Tensor:
+            return x + 1
+
+    ep = torch.export.export(Numbered(), (torch.ones(3), 2**70))
+    place = r"graph_module\.graph\.inputs\[1\]\.as_int"
+    too_long = f"{place}: expected a 64-bit integer, as Thrift's are, found {2**70}"
+    with pytest.warns(UserWarning, match=f"^model: saved as JSON only: {too_long}"):
+        data = saved(ep)
+    with pytest.raises(pt2wire.SerializeError, match=f"^{too_long}"):
+        saved(ep, formats=("thrift",))
+    archive = read(data)
+    assert source(archive) == JSON
+    assert archive.programs["model"].graph_module.graph.inputs[1] == Argument.of_int(2**70)
+    assert pt2wire.digest(archive.programs["model"]) == pt2wire.digest(
+        pt2wire.to_tree(pt2wire.load(io.BytesIO(data)))
+    )
 
 
 def nested_branches(depth: int) -> Callable[[torch.Tensor], torch.Tensor]:

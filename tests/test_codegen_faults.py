@@ -374,7 +374,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "an undefined type in quotes": (
         field(f'y: {{id: 20, type: "map<string, {MARK}int>", doc: Y.}}'),
         "undefined-type",
-        "or use bool, i64, double, string, binary",
+        "or use bool, i64, double, string, binary, integer",
     ),
     "a map with integer keys": (
         field(f'y: {{id: 20, type: "map<{MARK}i64, A>", doc: Y.}}'),

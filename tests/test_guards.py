@@ -133,7 +133,7 @@ _UNSAFE = {
         "column 1: expected at most 64 digits to round to, found Constant '1000000000'"
     ),
     "round(5, L['n']) == 1": "column 1: expected at most 64 digits to round to, found Subscript \"L['n']\"",
-    "L['x'] == 36893488147419103232": "column 11: expected an integer of at most 64 bits, found one of 66",
+    f"L['x'] == {2**128}": "column 11: expected an integer of at most 128 bits, found one of 129",
     # what would end the string, or the line, that torch pastes the guard into
     'L["it\'s"].size()[0] == 1': (
         "column 3: expected a number or a plain text in brackets, found Constant '\"it\\'s\"'"

@@ -398,7 +398,7 @@ MUSEUM: dict[str, tuple[type[Any], bytes, str]] = {
         Node,
         b'{"target": "t", "inputs": [], "outputs": [{"as_sym_ints": [{"as_int": 1}, {"as_int": "2"}]}],'
         b' "metadata": {}}',
-        "outputs[0].as_sym_ints[1].as_int: expected a 64-bit integer, found str '2'",
+        "outputs[0].as_sym_ints[1].as_int: expected an integer, found str '2'",
     ),
 }
 

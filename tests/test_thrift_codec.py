@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import json
 import os
 import sys
 import threading
@@ -28,6 +29,7 @@ from pt2wire.generated import (
     SymInt,
     TensorArgument,
     Union,
+    WidthError,
     _thrift_reader,
     json_codec,
     thrift_codec,
@@ -205,6 +207,18 @@ def test_a_program_deeper_than_thrift_allows_is_not_written() -> None:
     assert caught.value.message == "expected at most 64 structs and unions on a path, found more"
     assert caught.value.path.startswith("nodes[0].inputs[0].arg.as_graph.graph.nodes[0].inputs[0]")
     assert json_codec.decode(Graph, json_codec.encode(nested_graphs(13))) == nested_graphs(13)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**4300 - 1])
+@pytest.mark.parametrize("make", [Argument.of_int, lambda number: Argument.of_ints([1, number])])
+def test_an_integer_longer_than_thrift_allows_is_written_as_json_alone(make: Any, number: int) -> None:
+    argument = make(number)
+    with pytest.raises(WidthError, match="expected a 64-bit integer, as Thrift's are, found") as caught:
+        thrift_codec.encode(argument)
+    assert caught.value.path in ("as_int", "as_ints[1]")
+    text = json_codec.encode(argument)
+    assert json.loads(text) == {argument.type: argument.value}
+    assert json_codec.decode(Argument, text) == argument
 
 
 @pytest.mark.parametrize("levels", [11, 12])

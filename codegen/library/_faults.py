@@ -5,25 +5,46 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Any, NoReturn
 
-from ._spec import BY_NAME, MAX_INT, MIN_INT, ListOf, MapOf, Path, Type, expected, found, slot
-from .base import CodecError, DepthError, Struct, Union
+from ._spec import (
+    BY_NAME,
+    MAX_INT,
+    MAX_WIDE,
+    MIN_INT,
+    MIN_WIDE,
+    ListOf,
+    MapOf,
+    Path,
+    Type,
+    Wide,
+    expected,
+    found,
+    shown,
+    slot,
+)
+from .base import CodecError, DepthError, Struct, Union, WidthError
 
-_PLAIN: tuple[type[Any], ...] = (bool, int, float, str, bytes)
+_PLAIN: tuple[type[Any], ...] = (bool, int, Wide, float, str, bytes)
 
 
-def explain(tree: Any, max_depth: int) -> None:
+def explain(tree: Any, max_depth: int, *, wide: bool) -> None:
     """Raises the CodecError that says why a tree cannot be written; returns if it can.
+
+    Args:
+        tree: A struct or union.
+        max_depth: How many structs and unions may be on a path.
+        wide: Whether the encoding holds integers of more than 64 bits.
 
     Subclasses of int, float and str are fine here, but bool and enums are not integers.
     """
     if tree.__class__ not in BY_NAME:
         raise CodecError(f"expected a struct or union of pt2wire.generated.types, found {found(tree)}")
-    _Explainer(max_depth).composite(tree, tree.__class__, 1)
+    _Explainer(max_depth, wide).composite(tree, tree.__class__, 1)
 
 
 class _Explainer:
-    def __init__(self, max_depth: int) -> None:
+    def __init__(self, max_depth: int, wide: bool) -> None:
         self._max_depth = max_depth
+        self._wide = wide
         self._path = Path()
 
     def composite(self, value: Any, cls: type[Struct | Union], depth: int) -> None:
@@ -79,15 +100,24 @@ class _Explainer:
                 self.composite(value, type_, depth + 1)
 
     def _scalar(self, value: Any, type_: type[Any]) -> None:
-        if not isinstance(value, type_) or (type_ is int and isinstance(value, bool | Enum)):
+        if type_ in (int, Wide):
+            self._integer(value, type_)
+        elif not isinstance(value, type_):
             self._fail(f"expected {expected(type_)}, found {found(value)}")
-        if type_ is int and not MIN_INT <= value <= MAX_INT:
-            self._fail(f"expected a 64-bit integer, found {value}")
         if type_ is str and not value.isascii():
             try:
                 value.encode()
             except UnicodeEncodeError as error:
                 self._fail(f"expected text that UTF-8 can hold, found a lone surrogate at {error.start}")
+
+    def _integer(self, value: Any, type_: type[Any]) -> None:
+        if not isinstance(value, int) or isinstance(value, bool | Enum):
+            self._fail(f"expected {expected(type_)}, found {found(value)}")
+        if type_ is Wide and not MIN_WIDE <= value <= MAX_WIDE:
+            self._fail(f"expected an integer of at most 4,300 digits, found one of {value.bit_length()} bits")
+        if not MIN_INT <= value <= MAX_INT and not (type_ is Wide and self._wide):
+            error, thrifts = (WidthError, ", as Thrift's are") if type_ is Wide else (CodecError, "")
+            raise error(f"expected a 64-bit integer{thrifts}, found {shown(value)}", str(self._path))
 
     def _fail(self, message: str) -> NoReturn:
         raise CodecError(message, str(self._path))

@@ -6,15 +6,38 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
-from ._json_scalars import read_binary, read_bool, read_double, read_enum, read_int, read_list, read_str
+from ._json_scalars import (
+    read_binary,
+    read_bool,
+    read_double,
+    read_enum,
+    read_int,
+    read_list,
+    read_str,
+    read_wide,
+)
 from ._json_text import Repeated
-from ._spec import BY_NAME, MAX_JSON_DEPTH, NEWER, FieldSpec, ListOf, MapOf, Path, Type, found, listed, shown
+from ._spec import (
+    BY_NAME,
+    MAX_JSON_DEPTH,
+    NEWER,
+    FieldSpec,
+    ListOf,
+    MapOf,
+    Path,
+    Type,
+    Wide,
+    found,
+    listed,
+    shown,
+)
 from .base import CodecError, Struct, Union
 
 _T = TypeVar("_T", bound=Struct | Union)
 _SCALARS: dict[type[Any], Callable[[Any], Any]] = {
     bool: read_bool,
     int: read_int,
+    Wide: read_wide,
     float: read_double,
     str: read_str,
     bytes: read_binary,

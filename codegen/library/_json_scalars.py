@@ -10,7 +10,7 @@ from functools import cache
 from json.encoder import encode_basestring_ascii
 from typing import Any, TypeVar
 
-from ._spec import MAX_INT, MIN_INT, NEWER, found
+from ._spec import MAX_INT, MAX_WIDE, MIN_INT, MIN_WIDE, NEWER, found
 from .base import CodecError
 
 _E = TypeVar("_E", bound=IntEnum)
@@ -63,6 +63,14 @@ def read_int(value: Any) -> int:
         number: int = value
         return number
     raise CodecError(f"expected a 64-bit integer, found {found(value)}")
+
+
+def read_wide(value: Any) -> int:
+    """An integer of any length that Python reads; 1.0 and true are not."""
+    if value.__class__ is int and MIN_WIDE <= value <= MAX_WIDE:
+        number: int = value
+        return number
+    raise CodecError(f"expected an integer, found {found(value)}")
 
 
 def read_double(value: Any) -> float:

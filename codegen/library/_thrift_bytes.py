@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 from . import _thrift_wires as compact
+from ._spec import Wide
 
 
 class Fault(Exception):
@@ -142,6 +143,7 @@ _MIN_SIZES = {compact.DOUBLE: 8, compact.UUID: 16}
 Bytes.SCALARS = {
     bool: Bytes.boolean,
     int: Bytes.integer,
+    Wide: Bytes.integer,
     float: Bytes.double,
     str: Bytes.string,
     bytes: Bytes.binary,

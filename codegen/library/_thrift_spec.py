@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from ._spec import BY_ID, FieldSpec, ListOf, MapOf, Type, slot
+from ._spec import BY_ID, FieldSpec, ListOf, MapOf, Type, Wide, slot
 from ._thrift_build import BUILDERS
 
 _Specs = dict[type[Any], list[Any]]
@@ -14,6 +14,7 @@ _BOOL, _DOUBLE, _I32, _I64, _STRING, _STRUCT, _MAP, _LIST = 2, 4, 8, 10, 11, 12,
 _SCALARS: dict[type[Any], tuple[int, str | None]] = {
     bool: (_BOOL, None),
     int: (_I64, None),
+    Wide: (_I64, None),
     float: (_DOUBLE, None),
     str: (_STRING, "UTF8"),
     bytes: (_STRING, "BINARY"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._spec import BY_ID, ListOf, MapOf, Type
+from ._spec import BY_ID, ListOf, MapOf, Type, Wide
 
 STOP, BOOLS, BYTE, I16, I32, I64, DOUBLE, BINARY = 0, (1, 2), 3, 4, 5, 6, 7, 8
 LIST, SET, MAP, STRUCT, UUID = 9, 10, 11, 12, 13
@@ -15,6 +15,7 @@ WIRE_NAMES = dict(enumerate(_NAMES.split(", ")))
 _WIRES: dict[Any, tuple[int, ...]] = {
     bool: BOOLS,
     int: (I64,),
+    Wide: (I64,),
     float: (DOUBLE,),
     str: (BINARY,),
     bytes: (BINARY,),

@@ -36,6 +36,10 @@ class DepthError(CodecError):
     """A tree that nests deeper than an encoding allows: JSON holds 128 levels, Thrift 64."""
 
 
+class WidthError(CodecError):
+    """An integer that is longer than an encoding allows: JSON holds 4,300 digits, Thrift 64 bits."""
+
+
 class Struct:
     """Base of all structs: dataclasses that are mutable, compare by value and are not hashable."""
 

@@ -76,7 +76,7 @@ def check_types(tree: Struct | Union) -> None:
     try:
         check(tree, MAX_JSON_DEPTH)
     except Exception:
-        explain(tree, MAX_JSON_DEPTH)
+        explain(tree, MAX_JSON_DEPTH, wide=True)
 
 
 def encode(tree: Struct | Union) -> bytes:
@@ -94,7 +94,7 @@ def encode(tree: Struct | Union) -> bytes:
     with collector_off():
         text = WRITE[tree.__class__](tree)
         if has_lone_surrogate(text):
-            explain(tree, MAX_JSON_DEPTH)
+            explain(tree, MAX_JSON_DEPTH, wide=True)
     return text.encode("ascii")
 
 

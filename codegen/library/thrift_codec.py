@@ -37,6 +37,7 @@ def encode(tree: Struct | Union) -> bytes:
     Raises:
         CodecError: A value of a wrong type, or a missing one.
         DepthError: More than 64 structs and unions on a path, which Thrift's runtimes refuse to read.
+        WidthError: An integer of more than 64 bits, where JSON may hold one.
 
     Example:
         >>> from pt2wire.generated import Device
@@ -47,11 +48,11 @@ def encode(tree: Struct | Union) -> bytes:
     try:
         check(tree, MAX_THRIFT_DEPTH)
     except Exception:
-        explain(tree, MAX_THRIFT_DEPTH)
+        explain(tree, MAX_THRIFT_DEPTH, wide=False)
     try:
         encoded: bytes = encode_compact(tree, ENCODE[cls])
-    except UnicodeEncodeError:
-        explain(tree, MAX_THRIFT_DEPTH)
+    except (UnicodeEncodeError, OverflowError):
+        explain(tree, MAX_THRIFT_DEPTH, wide=False)
         raise
     return encoded
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import DeserializeError, SerializeError
-from ..generated import DepthError, json_codec, thrift_codec
+from ..generated import DepthError, WidthError, json_codec, thrift_codec
 from ..generated.types import (
     REVISION,
     SCHEMA_VERSION,
@@ -248,9 +248,9 @@ def _encoded(
         try:
             tree, weights, constants = (encode(CODECS[form], part, path) for part in parts)
         except SerializeError as error:
-            # Thrift goes less deep than JSON; all else that is wrong with a tree is wrong in JSON too.
-            too_deep = isinstance(error.__cause__, DepthError)
-            if too_deep and form is Form.THRIFT and Form.JSON in formats:
+            # Thrift goes less deep than JSON and holds 64 bits; all else that is wrong is wrong in JSON too.
+            json_holds_it = isinstance(error.__cause__, (DepthError, WidthError))
+            if json_holds_it and form is Form.THRIFT and Form.JSON in formats:
                 warn_user(f"{name}: saved as JSON only: {error}")
                 continue
             raise

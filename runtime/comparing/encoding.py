@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..errors import SerializeError
-from ..generated import CodecError, DepthError, Struct, Union, json_codec, thrift_codec, types
+from ..generated import CodecError, DepthError, Struct, Union, WidthError, json_codec, thrift_codec, types
 
 
 def encoded(part: Struct | Union) -> bytes:
-    """The Thrift bytes of a tree or a part of one; its JSON where it nests deeper than Thrift goes.
+    """The Thrift bytes of a tree or a part of one; its JSON where it holds more than Thrift can.
 
     Raises:
         SerializeError: A value does not fit its field.
@@ -15,7 +15,7 @@ def encoded(part: Struct | Union) -> bytes:
     try:
         try:
             return thrift_codec.encode(part)
-        except DepthError:
+        except (DepthError, WidthError):
             return json_codec.encode(part)
     except CodecError as error:
         raise SerializeError(error.message, path=error.path) from error
@@ -30,7 +30,7 @@ def copied(tree: types.ExportedProgram) -> types.ExportedProgram:
     try:
         try:
             return thrift_codec.decode(types.ExportedProgram, thrift_codec.encode(tree))
-        except DepthError:
+        except (DepthError, WidthError):
             return json_codec.decode(types.ExportedProgram, json_codec.encode(tree))
     except CodecError as error:
         raise SerializeError(error.message, path=error.path) from error

@@ -160,10 +160,9 @@ def check_tensor_meta(
             if value is None:
                 symbols.check(number, where)
                 value = _hint(number)
-                if value < 0:
-                    findings.add(
-                        "hint", f"{where}.as_expr.hint", f"expected a number from 0 up, found {value}"
-                    )
+                if not 0 <= value <= MAX_BYTES:
+                    message = f"expected a number from 0 to 2**63 - 1, found {value}"
+                    findings.add("hint", f"{where}.as_expr.hint", message)
                 large = large or value >= _LARGE
             elif value < 0:
                 findings.add(rule, where, f"expected a number from 0 up, found {value}")

@@ -96,9 +96,10 @@ as in some strict exports; of a graph module `inline_constraints`, `partition_na
 `dynamo_compile_id` and `dynamo_flat_name_to_original_fqn`. What users note stands under `custom`, which is
 kept.
 
-PyTorch saves two things that pt2wire refuses, by name: integers beyond 64 bits as constant inputs, which
-Thrift cannot hold, and keys with quotes in dictionaries of inputs, which PyTorch pastes into source. Of
-programs with such keys, PyTorch can call only those that check no size behind the key.
+PyTorch saves one thing that pt2wire refuses, by name: keys with quotes in dictionaries of inputs, which
+PyTorch pastes into source. Of programs with such keys, PyTorch can call only those that check no size behind
+the key. Integers beyond 64 bits, which Thrift cannot hold, are saved as JSON alone, with a warning; no C++
+reads them, and where PyTorch's makes other numbers of them, that of pt2wire is an error.
 
 Calls of Triton kernels, which `run_decompositions(decompose_custom_triton_ops=True)` takes out of operators
 made with `torch.library.triton_op`, are neither saved nor loaded yet; pt2wire refuses them by name. PyTorch

@@ -110,7 +110,7 @@ def hint_of_a_constant(tree: Tree) -> None:
     set_size(tree, "Pow(Integer(10), Integer(2))", types.SymExprHint.create(as_int=8))
 
 
-@lie("hint", f"{SIN_SIZE}.hint", "expected a number from 0 up, found -1")
+@lie("hint", f"{SIN_SIZE}.hint", "expected a number from 0 to 2**63 - 1, found -1")
 def negative_hint(tree: Tree) -> None:
     set_size(tree, "Symbol('s77', positive=True, integer=True)", types.SymExprHint.create(as_int=-1))
 

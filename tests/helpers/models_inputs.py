@@ -66,6 +66,17 @@ def dataclasses(self, box):
     return Box(box.low.minimum(box.high), box.low.maximum(box.high))
 
 
+@case(
+    lambda rows=3: call(randn(rows), 2**70, [-(2**64), {2**80: randn(2)}]),
+    shapes={"x": {0: Dim("rows")}, "number": None, "tree": [None, {2**80: None}]},
+    sizes=({"rows": 5},),
+)
+def integers_beyond_64_bits(self, x, number, tree):
+    with torch.fx.traceback.annotate({"seed": 2**100}):
+        y = tree[1][2**80] + 1
+    return y, x.size(0) * 2**66, number, tree[0]
+
+
 @case(lambda: call(OrderedDict(b=randn(2), a=randn(2)), {3: randn(2), "three": randn(2)}))
 def ordered_dict_and_int_keys(self, first, second):
     return OrderedDict(z=first["a"], y=second[3]), {1: first["b"], 2: second["three"]}

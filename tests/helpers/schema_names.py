@@ -19,7 +19,7 @@ from .schemas import SCHEMA, indented
 #: Begins every name of the schema below, and so tells them from those of the generated code.
 MARKED = "zz"
 
-_KINDS = ("i64", "bool", "double", "string", "binary", "ZzEnum", "ZzLeaf")
+_KINDS = ("i64", "integer", "bool", "double", "string", "binary", "ZzEnum", "ZzLeaf")
 _SHAPES = (
     "{}",
     "optional {}",

@@ -18,7 +18,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pt2wire.comparing.effects import DRAWS, IN_PLACE, _changed, _sharing
-from pt2wire.comparing.values import Call
+from pt2wire.comparing.naming import Call
 from pt2wire.errors import DeserializeError, SerializeError
 from pt2wire.generated import types
 from torch._export.serde import schema

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from ..generated import types
 from .canonical import Names
-from .values import Call, calls_of, content, given_values
+from .naming import Call, calls_of, content, given_values
 
 
 class Side:
@@ -50,8 +50,8 @@ class Side:
         return self.makers.get(self.calls[index].uses[position].name)
 
 
-class Alignment:
-    """Matches the nodes of two graphs.
+def align(a: Side, b: Side, inputs: Mapping[str, str], outputs: Iterable[tuple[str, str]]) -> None:
+    """Matches the nodes of two graphs: fills `matches` of both sides.
 
     Nodes that compute the same of the same inputs are the same. What depends on a difference is followed from
     there: from the outputs backwards and from known nodes to their users, first among nodes that call the
@@ -63,20 +63,26 @@ class Alignment:
         inputs: Input of `a` -> input of `b`.
         outputs: Pairs of values that are the same output.
     """
+    _Alignment(a, b, inputs).run(outputs)
 
-    def __init__(
-        self, a: Side, b: Side, inputs: Mapping[str, str], outputs: Iterable[tuple[str, str]]
-    ) -> None:
+
+class _Alignment:
+    """What is known while two graphs are aligned."""
+
+    def __init__(self, a: Side, b: Side, inputs: Mapping[str, str]) -> None:
         self._a = a
         self._b = b
         self._inputs = dict(inputs)
         self._fresh: deque[tuple[int, int]] = deque()
+
+    def run(self, outputs: Iterable[tuple[str, str]]) -> None:
         equal = self._match_equal()
-        results = [(a.makers.get(one), b.makers.get(other)) for one, other in outputs]
+        makers_a, makers_b = self._a.makers, self._b.makers
+        results = [(makers_a.get(one), makers_b.get(other)) for one, other in outputs]
         for same_target in (True, False):
             if not same_target:
                 self._match_groups(*map(enumerate, equal), different_sizes=True)
-            known = [(i, j) for i, j in enumerate(a.matches) if j is not None]
+            known = [(i, j) for i, j in enumerate(self._a.matches) if j is not None]
             self._fresh.extend(known)
             for one, other in results:
                 self._offer(one, other, same_target)

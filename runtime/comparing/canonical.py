@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..arguments import check_tree
@@ -11,17 +10,18 @@ from ..errors import DeserializeError
 from ..generated import Struct, Union, types
 from ..guards import normal_guard
 from .encoding import copied
-from .order import canonical_order
-from .values import (
+from .naming import (
     TABLES,
-    Named,
     calls_of,
     given_values,
     merge_structures,
     named_values,
     refer_to,
+    rename,
+    rename_signature,
     sort_held_tensors,
 )
+from .order import canonical_order
 
 # What is bound by name comes sorted by name; what is bound by position stays in order, behind it. The ranks
 # are PyTorch's, but for constant inputs: it moves them behind the other inputs, which changes what a call
@@ -48,9 +48,6 @@ _OUTPUT_RANKS: dict[str, tuple[int, str | None]] = {
 
 #: The fields of a graph that hold notes on nodes.
 _NOTES = ("placeholder_metadata", "output_metadata", "get_attr_metadata", "getitem_metadata")
-
-#: Kinds of outputs that name an input.
-NAMING_INPUTS = ("user_input_mutation", "gradient_to_user_input")
 
 
 def canonicalize(tree: types.ExportedProgram) -> types.ExportedProgram:
@@ -99,10 +96,11 @@ def canonicalize_in_place(tree: types.ExportedProgram) -> Names:
     for argument in (*module.graph.inputs, *module.graph.outputs):
         _sort_dictionary(argument)
     names = _canonicalize_graph(module.graph, "graph_module.graph")
-    _rename_signature(module.signature, names.values)
+    rename_signature(module.signature, names.values)
+    _number_constants(module.signature)
     for entry in module.module_call_graph:
         if entry.signature is not None:
-            _rename(named_values(entry.signature), names.values)
+            rename(named_values(entry.signature), names.values)
     module.module_call_graph.sort(key=lambda entry: entry.fqn)
     module.metadata, module.custom = {}, None
     module.treespec_namedtuple_fields = _sorted(module.treespec_namedtuple_fields)
@@ -184,18 +182,10 @@ def _in_ranks(
     return [argument for argument, _ in pairs], [spec for _, spec in pairs]
 
 
-def _rename_signature(signature: types.GraphSignature, names: dict[str, str]) -> None:
-    _rename(named_values(signature), names)
-    constants = 0
-    for spec in signature.input_specs:
-        if spec.type == "constant_input":
-            spec.constant_input.name = f"_c{constants}"
-            constants += 1
-    for output in signature.output_specs:
-        if output.type in NAMING_INPUTS:
-            output.value.user_input_name = names.get(
-                output.value.user_input_name, output.value.user_input_name
-            )
+def _number_constants(signature: types.GraphSignature) -> None:
+    constants = (spec.constant_input for spec in signature.input_specs if spec.type == "constant_input")
+    for number, constant in enumerate(constants):
+        constant.name = f"_c{number}"
 
 
 def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
@@ -227,10 +217,10 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
     attributes: dict[str, str] = {}  # several names may stand for one, which the graph may change
     for constant in graph.constants or ():
         constant.target = attributes.setdefault(constant.target, constant.name)
-    _rename(outputs, names.values)
-    _rename(named_values(graph.exact_output), names.values)
+    rename(outputs, names.values)
+    rename(named_values(graph.exact_output), names.values)
     for call in calls:
-        _rename(call.uses, names.values)
+        rename(call.uses, names.values)
         for argument in call.subgraphs:
             argument.name = f"_g{len(names.subgraphs)}"
             names.subgraphs[argument.name] = inner[id(argument)]
@@ -268,12 +258,6 @@ def _sort_dictionary(argument: types.Argument) -> None:
         argument.as_string_to_argument = _sorted(argument.as_string_to_argument)
         for inner in argument.as_string_to_argument.values():
             _sort_dictionary(inner)
-
-
-def _rename(uses: Sequence[Named], names: dict[str, str]) -> None:
-    # A custom object that is no value of the graph is a constant of the program, and keeps its name.
-    for value in uses:
-        value.name = names.get(value.name, value.name)
 
 
 def _renamed_table(table: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:

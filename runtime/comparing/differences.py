@@ -13,11 +13,11 @@ from ..arguments import described, mistaken
 from ..collector import collector_off
 from ..generated import types
 from ..inspecting import describe_tensor
-from .canonical import NAMING_INPUTS, Names, bound_name, canonicalize_in_place
+from .canonical import Names, bound_name, canonicalize_in_place
 from .encoding import copied, encoded
-from .graphs import GraphPair, rename
+from .graphs import GraphPair, pair_graphs
+from .naming import named_values, rename, rename_signature
 from .parts import Difference, added, changed, compare, compare_sets, compare_tables, removed
-from .values import named_values
 
 Program = types.ExportedProgram
 
@@ -141,7 +141,7 @@ def _diff_canonical(a: Program, names_a: Names, b: Program, names_b: Names) -> I
     one, other = a.graph_module, b.graph_module
     inputs = _paired(_inputs(one, names_a), _inputs(other, names_b))
     outputs = _paired(_outputs(one), _outputs(other))
-    pair = GraphPair(
+    pair = pair_graphs(
         one.graph,
         names_a,
         other.graph,
@@ -150,10 +150,8 @@ def _diff_canonical(a: Program, names_a: Names, b: Program, names_b: Names) -> I
         [name for left, right in outputs if left and right for name in left.names_beside(right)],
     )
     for module, names in ((one, pair.names_a), (other, pair.names_b)):
-        rename([*named_values(module.signature), *named_values(module.module_call_graph)], names)
-        for spec in module.signature.output_specs:
-            if spec.type in NAMING_INPUTS:
-                spec.value.user_input_name = names.get(spec.value.user_input_name, spec.value.user_input_name)
+        rename_signature(module.signature, names)
+        rename(named_values(module.module_call_graph), names)
     found = [
         *_diff_ends("signature.inputs", inputs, pair),
         *pair.differences("graph"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..generated import types
 from ..operators import Target, TargetKind, parse_target
-from .values import Call, calls_of, named_values
+from .naming import Call, calls_of, named_values
 
 #: Operators that change arguments of which their name does not say so -> the flag under which they do; None
 #: where they always do.

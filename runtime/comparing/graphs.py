@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..generated import types
-from .alignment import Alignment, Side
+from .alignment import Side, align
 from .canonical import Names
+from .naming import TABLES, Call, given_values, named_values, rename
 from .parts import Difference, added, changed, compare, compare_tables, describe, removed, same
-from .values import TABLES, Call, Named, given_values, named_values
 
 _Held = tuple[types.GraphConstant, types.GraphConstant]
 
 
-class GraphPair:
-    """Two graphs whose values have the same names where they are the same values.
+def pair_graphs(
+    a: types.Graph,
+    names_a: Names,
+    b: types.Graph,
+    names_b: Names,
+    inputs: Mapping[str, str],
+    outputs: Sequence[tuple[str, str]],
+) -> GraphPair:
+    """Aligns two graphs and renames the values of both, so that equal values have equal names.
 
-    Making one renames the values of both graphs: to what the first called them, or, for those that only the
-    second has, to what that called them.
+    Values are called what the first graph called them; those that only the second has, what that called them.
 
     Args:
         a: One graph, in canonical form.
@@ -26,48 +32,66 @@ class GraphPair:
         names_b: What its names were.
         inputs: Input of `a` -> input of `b`, in canonical names.
         outputs: Pairs of values that are the same output, in canonical names.
+    """
+    side_a, side_b = Side(a, names_a), Side(b, names_b)
+    align(side_a, side_b, inputs, outputs)
+    shown_a = {canonical: old for old, canonical in names_a.values.items()}
+    shown_b = _shown_names_of_b(side_a, side_b, inputs, shown_a)
+    metas_a, metas_b = _metas(a, shown_a), _metas(b, shown_b)
+    _rename_values(side_a, shown_a)
+    _rename_values(side_b, shown_b)
+    return GraphPair(side_a, shown_a, metas_a, side_b, shown_b, metas_b)
 
-    Attributes:
-        names_a: Canonical name of a value of `a` -> its name now.
-        names_b: Likewise for `b`.
+
+def _shown_names_of_b(
+    a: Side, b: Side, inputs: Mapping[str, str], shown_a: Mapping[str, str]
+) -> dict[str, str]:
+    shown = {other: shown_a[one] for one, other in inputs.items()}
+    for call, match in zip(a.calls, a.matches, strict=True):
+        if match is not None:
+            for one, other in zip(call.definitions, b.calls[match].definitions, strict=False):
+                shown[other.name] = shown_a[one.name]
+    taken = set(shown_a.values())
+    for name, canonical in b.names.values.items():
+        if canonical not in shown:
+            while name in taken:
+                name += "'"
+            taken.add(name)
+            shown[canonical] = name
+    return shown
+
+
+def _rename_values(side: Side, names: Mapping[str, str]) -> None:
+    rename(given_values(side.graph), names)
+    rename(named_values(side.graph.outputs), names)
+    for call in side.calls:
+        rename([*call.uses, *call.definitions], names)
+
+
+class GraphPair:
+    """Two aligned graphs whose values have the same names where they are the same values.
+
+    Args:
+        a: One graph.
+        names_a: Canonical name of a value of it -> its name now.
+        metas_a: What its tables say of its values, by their names now.
+        b: The other.
+        names_b: Likewise.
+        metas_b: Likewise.
     """
 
     def __init__(
         self,
-        a: types.Graph,
-        names_a: Names,
-        b: types.Graph,
-        names_b: Names,
-        inputs: Mapping[str, str],
-        outputs: Sequence[tuple[str, str]],
+        a: Side,
+        names_a: Mapping[str, str],
+        metas_a: Mapping[str, object],
+        b: Side,
+        names_b: Mapping[str, str],
+        metas_b: Mapping[str, object],
     ) -> None:
-        self._a, self._b = Side(a, names_a), Side(b, names_b)
-        Alignment(self._a, self._b, inputs, outputs)
-        self.names_a = {canonical: old for old, canonical in names_a.values.items()}
-        old_names_of_b = {canonical: old for old, canonical in names_b.values.items()}
-        self.names_b = self._shown_names_of_b(inputs, old_names_of_b)
-        self._metas_a = _metas(a, self.names_a)
-        self._metas_b = _metas(b, self.names_b)
-        for side, names in ((self._a, self.names_a), (self._b, self.names_b)):
-            rename(given_values(side.graph), names)
-            rename(named_values(side.graph.outputs), names)
-            for call in side.calls:
-                rename([*call.uses, *call.definitions], names)
-
-    def _shown_names_of_b(self, inputs: Mapping[str, str], old: Mapping[str, str]) -> dict[str, str]:
-        shown = {other: self.names_a[one] for one, other in inputs.items()}
-        for call, match in zip(self._a.calls, self._a.matches, strict=True):
-            if match is not None:
-                for one, other in zip(call.definitions, self._b.calls[match].definitions, strict=False):
-                    shown[other.name] = self.names_a[one.name]
-        taken = set(self.names_a.values())
-        for canonical, name in old.items():
-            if canonical not in shown:
-                while name in taken:
-                    name += "'"
-                taken.add(name)
-                shown[canonical] = name
-        return shown
+        self._a, self._b = a, b
+        self.names_a, self.names_b = names_a, names_b
+        self._metas_a, self._metas_b = metas_a, metas_b
 
     def differences(self, path: str) -> Iterator[Difference]:
         """What differs in nodes and values."""
@@ -151,7 +175,7 @@ class GraphPair:
         names_a, names_b = self._a.inner[id(a)][1], self._b.inner[id(b)][1]
         values = [[value.name for value in named_values(graph.inputs)] for graph in (a.graph, b.graph)]
         held = _held_pairs(a.graph, b.graph)
-        pair = GraphPair(
+        pair = pair_graphs(
             a.graph,
             names_a,
             b.graph,
@@ -194,12 +218,6 @@ def _held_pairs(a: types.Graph, b: types.Graph) -> list[_Held]:
                 right.remove(match)
                 pairs.append((one, match))
     return pairs
-
-
-def rename(values: Sequence[Named], names: Mapping[str, str]) -> None:
-    """Renames values; what has no new name keeps its own."""
-    for value in values:
-        value.name = names.get(value.name, value.name)
 
 
 def _compare_held(

@@ -17,7 +17,7 @@ from ..errors import DeserializeError
 from ..generated import types
 from .effects import effects_of
 from .encoding import encoded
-from .values import TABLES, Call, Named, content, used_names
+from .naming import TABLES, Call, Named, content, used_names
 
 
 def canonical_order(

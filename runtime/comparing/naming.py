@@ -107,6 +107,25 @@ def given_values(graph: types.Graph) -> list[Named]:
     return named_values(graph.inputs) + [Named(constant, "name") for constant in graph.constants or ()]
 
 
+def rename(values: Iterable[Named], names: Mapping[str, str]) -> None:
+    """Renames values. What has no new name keeps its own, such as a custom object of the whole program."""
+    for value in values:
+        value.name = names.get(value.name, value.name)
+
+
+#: Kinds of outputs that name an input.
+_NAMING_INPUTS = ("user_input_mutation", "gradient_to_user_input")
+
+
+def rename_signature(signature: types.GraphSignature, names: Mapping[str, str]) -> None:
+    """Renames the values that a signature names."""
+    rename(named_values(signature), names)
+    for output in signature.output_specs:
+        if output.type in _NAMING_INPUTS:
+            spec = output.value
+            spec.user_input_name = names.get(spec.user_input_name, spec.user_input_name)
+
+
 def sort_held_tensors(graph: types.Graph) -> None:
     """Puts the tensors that a graph holds in an order that does not depend on their names."""
 

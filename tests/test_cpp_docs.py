@@ -69,6 +69,38 @@ def test_every_block_of_the_page_runs_as_shown(tmp_path: Path, compiler: str) ->
             assert done.returncode == 0, f"{text}\n{done.stderr[-4000:]}"
             output = done.stdout
     assert all(ran.values())
+    _survive_other_files(tmp_path, environment)
+
+
+#: Exports a program with a node that yields nothing and one that yields a number, under two names.
+_UNUSUAL = """
+import pt2wire, torch
+
+class Unusual(torch.nn.Module):
+    def forward(self, x):
+        count = x.nonzero().shape[0]
+        return x.to(torch.float32) * count, count
+
+ep = torch.export.export(Unusual(), (torch.ones(3),))
+targets = {str(node.target): node.meta["val"] for node in ep.graph.nodes if node.op == "call_function"}
+assert targets["aten._assert_tensor_metadata.default"] is None
+assert any(isinstance(value, torch.SymInt) for value in targets.values())
+pt2wire.save(ep, "unusual.pt2", compress=False)
+pt2wire.save({"other": ep}, "other.pt2", compress=False)
+"""
+
+
+def _survive_other_files(folder: Path, environment: dict[str, str]) -> None:
+    """What the page shows is tried on files of others, on none: it works, or says what is wrong."""
+    subprocess.run([sys.executable, "-c", _UNUSUAL], cwd=folder, env=environment, check=True)
+    programs = [path.stem for path in folder.glob("*.cpp") if "argv" in path.read_text()]
+    assert len(programs) == 6
+    for program in programs:
+        for arguments, code in (([], 0), (["unusual.pt2"], 0), (["other.pt2"], 1), (["none.pt2"], 1)):
+            command = [f"./{program}", *arguments]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            assert done.returncode == code, command
+            assert done.stderr.startswith("".join(arguments)) if code else done.stderr == ""
 
 
 def test_the_sizes_that_the_page_names_are_those_of_the_header() -> None:

@@ -121,6 +121,9 @@ def test_what_the_readme_compiles_says_what_it_lacks(tmp_path: Path) -> None:
         done = subprocess.run(["./nodes", "model.pt2"], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == code
         assert ("PT2WIRE_WITH_ZLIB" in done.stderr) == compress
+    done = subprocess.run(["./nodes", "none.pt2"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("none.pt2")
 
 
 def test_every_page_is_tested() -> None:

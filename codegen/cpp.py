@@ -92,6 +92,14 @@ class _Table:
 
 
 @dataclass(frozen=True, slots=True)
+class _ValueInfo:
+    """What a field or item holds: the name of its `ValueInfo`, and how that is initialized."""
+
+    name: str
+    info: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Member:
     doc: str
     name: str
@@ -141,6 +149,7 @@ def outputs(schema: Schema) -> dict[str, str]:
         constants=constants,
         enums=[type_ for type_ in types if type_.keyword == "enum"],
         types=[type_ for type_ in types if type_.keyword != "enum"],
+        values=_values(schema),
     )
     return {"include/pt2wire/schema.h": text}
 
@@ -201,7 +210,8 @@ def _member(
     return _Member(
         doc=field.doc,
         name=safe_name(field.name, taken),
-        info=f"{{{field.id}, {_text(field.name)}, {_flag(required)}, Wire::{shape.wire}}}",
+        info=f"{{{field.id}, {_text(field.name)}, {_flag(required)}, {_flag(field.optional)}, "
+        f"&Values::{_value_name(field.type)}}}",
         id=field.id,
         position=position,
         type=spelling,
@@ -253,6 +263,43 @@ def _shape(type_: TypeRef, shapes: dict[str, _Shape]) -> _Shape:
             return _Shape(f"List<S, {_spelling(item)}>", "list", False, 16, 8, 1)
         case MapType(value):
             return _Shape(f"Map<S, {_spelling(value)}>", "map", False, 16, 8, 1)
+
+
+def _values(schema: Schema) -> tuple[_ValueInfo, ...]:
+    """What the fields of all structs and unions hold, items before their containers, each once."""
+    found: dict[str, str] = {}
+    for definition in schema.ordered:
+        for field in definition.fields:
+            _add_value(field.type, found)
+    return tuple(_ValueInfo(name, info) for name, info in found.items())
+
+
+def _add_value(type_: TypeRef, found: dict[str, str]) -> None:
+    match type_:
+        case PrimitiveType(primitive):
+            binary = ", nullptr, nullptr, nullptr, true" if primitive is Primitive.BINARY else ""
+            info = f"{{Wire::{_PRIMITIVES[primitive].wire}{binary}}}"
+        case NamedType(name, Kind.ENUM):
+            info = f"{{Wire::i32, nullptr, nullptr, has_name<{safe_name(name)}>}}"
+        case NamedType(name):
+            info = f"{{Wire::structure, &Types::{safe_name(name)}}}"
+        case ListType(item) | MapType(item):
+            _add_value(item, found)
+            wire = "list" if isinstance(type_, ListType) else "map"
+            info = f"{{Wire::{wire}, nullptr, &{_value_name(item)}}}"
+    found[_value_name(type_)] = info
+
+
+def _value_name(type_: TypeRef) -> str:
+    match type_:
+        case PrimitiveType(primitive):
+            return _PRIMITIVES[primitive].wire if primitive is not Primitive.BINARY else "binary"
+        case NamedType(name):
+            return f"of_{safe_name(name)}"
+        case ListType(item):
+            return f"list_{_value_name(item)}"
+        case MapType(value):
+            return f"map_{_value_name(value)}"
 
 
 def _spelling(type_: TypeRef) -> str:

@@ -70,19 +70,19 @@ value
 _CPP_NAMESPACES = frozenset(
     """
 Archive ArchiveOptions Arena Binary Box Bytes CompactReader CompactWriter CrcTables Decoder Document
-Encoder Entry Error FieldGuard FieldHeader FieldInfo FlatMap Form Indirect ItemGuard JsonDecoder
-JsonReader JsonSizes JsonString KeyGuard Limits List ListHeader Map MapHeader MapIndex MemberValue Owned
-OwnedBuilder OwnedEntry OwnedOptions Payloads R Record S Sha256 Shape Shapes Span String ThriftOptions
-ThriftReader ThriftWriter Trail Traits TypeInfo Union Unknown Unwrapped View ViewBuilder Weight Wire Zip
-ZipLimits base64_digits basic bits c10_name constant copy crc32 crc_tables decode_compact decode_json
-decode_json_owned decode_owned detail encode_compact equal equal_unions fits from_base64 hash inflate
-is_ascii is_digit is_indirect is_json_blank is_list is_map is_optional item_size json_double json_sizes
-json_special make_base64_digits make_crc_tables make_document make_type_info make_weight map_file
-max_depth max_json_depth mix multiply_add name needed_bytes no_position oldest_version_major
-oldest_version_minor over_budget owned pt2wire read_json read_thrift refuse_skipped schema_revision
-schema_version_major schema_version_minor sha256 sha256_constants thrift_type thrift_types to_owned
-torch_name treespec_version type_info utf8_sequence valid_mixed_prefix valid_utf8_prefix wire_name
-wire_names write_thrift
+Encoder Entry Error FieldGuard FieldHeader FieldInfo Fields FlatMap Form Indirect ItemGuard JsonReader
+JsonSizes JsonString JsonTranscoder KeyGuard Limits List ListHeader Map MapHeader MapIndex MemberValue
+Owned OwnedBuilder OwnedEntry OwnedOptions Payloads R Record S Sha256 Shape Shapes Span String
+ThriftOptions ThriftReader ThriftWriter Trail Traits TranscodedJson TypeInfo Types Union Unknown
+Unwrapped ValueInfo Values View ViewBuilder Weight Wire Zip ZipLimits base64_digits basic bits c10_name
+constant copy crc32 crc_tables decode_compact decode_json decode_json_owned decode_owned detail
+encode_compact equal equal_unions fits from_base64 has_name hash inflate is_ascii is_digit is_indirect
+is_json_blank is_list is_map is_optional item_size json_double json_special lacks make_base64_digits
+make_crc_tables make_document make_owned make_weight map_file max_depth max_json_depth mix multiply_add
+name needed_bytes no_position oldest_version_major oldest_version_minor over_budget owned position_of
+pt2wire read_thrift refuse_skipped schema_revision schema_version_major schema_version_minor sha256
+sha256_constants thrift_type thrift_types to_owned torch_name treespec_version utf8_sequence
+valid_mixed_prefix valid_utf8_prefix wire_name wire_names write_thrift
 """.split()
 )
 

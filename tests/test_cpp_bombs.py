@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import random
 import zipfile
 import zlib
@@ -59,8 +60,10 @@ def _thrift(size: int) -> dict[str, bytes | None]:
 
 
 def _json(size: int) -> dict[str, bytes | None]:
-    inputs = b",".join([b'{"as_none":true}'] * (size // 17))
-    return {_INDEX: None, "models/model.json": b'{"graph_module":{"graph":{"inputs":[' + inputs + b"]}}}"}
+    """The small program with as many inputs, which are found to be too many once all of it has been read."""
+    program = json.loads(record(linear_archive(), "models/model.json"))
+    program["graph_module"]["graph"]["inputs"] = [{"as_none": True}] * (size // 17)
+    return {_INDEX: None, "models/model.json": json.dumps(program, separators=(",", ":")).encode()}
 
 
 def _unknown_keys(size: int) -> dict[str, bytes | None]:

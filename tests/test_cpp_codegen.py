@@ -156,7 +156,7 @@ def test_members_that_are_too_large_lie_beside_the_union(header: Path) -> None:
 def test_shortest_encodings_are_counted() -> None:
     """A wrong number would refuse honest lists, or allocate for lists that cannot be."""
     header = (cpp.ROOT / "generated" / "include" / "pt2wire" / "schema.h").read_text()
-    sizes = dict(re.findall(r'name = "(\w+)";.*?min_size = (\d+);', header, re.DOTALL))
+    sizes = dict(re.findall(r"Traits<basic::(\w+)<S>> \{.*?min_size = (\d+);", header, re.DOTALL))
     assert sizes["TensorArgument"] == "3"  # header, length, stop
     assert sizes["Argument"] == "2"  # header with a bool in it, stop
     assert sizes["RangeConstraint"] == "1"  # all optional

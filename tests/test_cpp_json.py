@@ -245,7 +245,7 @@ EXHIBITS: dict[str, tuple[str, bytes, str]] = {
     "a key of a map twice, once escaped": (
         "Node",
         rb'{"target": "t", "inputs": [], "outputs": [], "metadata": {"k": "", "\u006b": ""}}',
-        'metadata: the map has the key "k" twice',
+        'metadata: the map has the key "k" twice (at byte 58)',
     ),
     "an unknown key twice": (
         "Device",
@@ -370,12 +370,10 @@ def _flood(item: bytes, count: int) -> bytes:
 FLOODS: dict[str, tuple[bytes, str]] = {
     "empty structs": (
         _flood(b"{}", 340_000),
-        "as_graph.graph.nodes: the document needs more memory than its size allows",
+        "as_graph.graph.nodes[0]: the struct Node lacks target, inputs, outputs, metadata (at byte 36)",
     ),
-    "arrays": (
-        _flood(b"[]", 340_000),
-        "as_graph.graph.nodes: the document needs more memory than its size allows",
-    ),
+    "arrays": (_flood(b"[]", 340_000), "as_graph.graph.nodes[0]: expected an object, found an array"),
+    "empty lists": (b'{"as_int_lists":[' + b"[]," * 330_000 + b"[]]}", ""),
     "commas": (b'{"as_ints":[' + b"," * 1_000_000 + b"]}", "as_ints[0]: expected a 64-bit integer, found ,"),
     "integers": (b'{"as_ints":[' + b"1," * 500_000 + b"1]}", ""),
     "unknown keys": (
@@ -433,6 +431,31 @@ def test_owned_trees_refuse_unknown_fields_unless_told(tmp_path: Path) -> None:
     )
     found = cpp.run([cpp.build(source)]).decode()
     assert found.startswith("1 fields are unknown to this header, and would be lost if the tree were written")
+
+
+_LIMITS = r"""
+#include <iostream>
+#include "pt2wire/json.h"
+using namespace pt2wire;
+int main() {
+  const std::string text = R"({"as_int_lists": [[1, 2, 3], [4, 5, 6]]})";
+  for (const std::size_t memory : {15, 40, 79, 111}) {
+    try {
+      decode_json<Argument>(Bytes::borrow(text.data(), text.size()), {0, memory});
+    } catch (const Error& error) {
+      std::cout << memory << " " << error.path() << " " << error.offset() << "\n";
+    }
+  }
+}
+"""
+
+
+def test_what_goes_over_the_limits_is_named_by_its_place_in_the_text(tmp_path: Path) -> None:
+    source = tmp_path / "limits.cpp"
+    source.write_text(_LIMITS)
+    found = cpp.run([cpp.build(source)]).decode().splitlines()
+    nowhere = 2**64 - 1  # there is no memory for the sizes of lists, then none for the root
+    assert found == [f"15  {nowhere}", f"40  {nowhere}", "79 as_int_lists 18", "111 as_int_lists[1] 30"]
 
 
 def test_reading_json_takes_little_memory(tmp_path: Path) -> None:

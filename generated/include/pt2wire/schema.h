@@ -2268,25 +2268,650 @@ bool operator!=(const ExternKernelNodes<S>& a, const ExternKernelNodes<R>& b) { 
 
 }  // namespace basic
 
+namespace detail {
+
+/// The structs and unions as tables.
+struct Types {
+  static const TypeInfo Device;
+  static const TypeInfo SymExprHint;
+  static const TypeInfo SymExpr;
+  static const TypeInfo SymInt;
+  static const TypeInfo SymFloat;
+  static const TypeInfo SymBool;
+  static const TypeInfo SymIntArgument;
+  static const TypeInfo SymFloatArgument;
+  static const TypeInfo SymBoolArgument;
+  static const TypeInfo TensorArgument;
+  static const TypeInfo TokenArgument;
+  static const TypeInfo OptionalTensorArgument;
+  static const TypeInfo CustomObjArgument;
+  static const TypeInfo ComplexValue;
+  static const TypeInfo EnumMember;
+  static const TypeInfo ModuleFrame;
+  static const TypeInfo GraphConstant;
+  static const TypeInfo ConstantValue;
+  static const TypeInfo InputToParameterSpec;
+  static const TypeInfo InputToBufferSpec;
+  static const TypeInfo InputToTensorConstantSpec;
+  static const TypeInfo InputToCustomObjSpec;
+  static const TypeInfo InputTokenSpec;
+  static const TypeInfo LossOutputSpec;
+  static const TypeInfo BufferMutationSpec;
+  static const TypeInfo ParameterMutationSpec;
+  static const TypeInfo GradientToParameterSpec;
+  static const TypeInfo GradientToUserInputSpec;
+  static const TypeInfo UserInputMutationSpec;
+  static const TypeInfo OutputTokenSpec;
+  static const TypeInfo RangeConstraint;
+  static const TypeInfo NamedTupleDef;
+  static const TypeInfo SchemaVersion;
+  static const TypeInfo Writer;
+  static const TypeInfo AOTInductorModelPickleData;
+  static const TypeInfo IndexEntry;
+  static const TypeInfo ArchiveIndex;
+  static const TypeInfo Value;
+  static const TypeInfo ValueItem;
+  static const TypeInfo TensorMeta;
+  static const TypeInfo NamedValue;
+  static const TypeInfo Notes;
+  static const TypeInfo InputToConstantInputSpec;
+  static const TypeInfo TreeSpecNode;
+  static const TypeInfo GraphStructure;
+  static const TypeInfo PayloadMeta;
+  static const TypeInfo PayloadConfig;
+  static const TypeInfo Graph;
+  static const TypeInfo GraphArgument;
+  static const TypeInfo Argument;
+  static const TypeInfo NamedArgument;
+  static const TypeInfo Node;
+  static const TypeInfo UserInputSpec;
+  static const TypeInfo InputSpec;
+  static const TypeInfo UserOutputSpec;
+  static const TypeInfo OutputSpec;
+  static const TypeInfo GraphSignature;
+  static const TypeInfo ModuleCallSignature;
+  static const TypeInfo ModuleCallEntry;
+  static const TypeInfo GraphModule;
+  static const TypeInfo ExportedProgram;
+  static const TypeInfo ExternKernelNode;
+  static const TypeInfo ExternKernelNodes;
+};
+
+/// What fields and items hold.
+struct Values {
+  static constexpr ValueInfo text{Wire::text};
+  static constexpr ValueInfo i64{Wire::i64};
+  static constexpr ValueInfo boolean{Wire::boolean};
+  static constexpr ValueInfo f64{Wire::f64};
+  static constexpr ValueInfo of_SymExprHint{Wire::structure, &Types::SymExprHint};
+  static constexpr ValueInfo of_SymExpr{Wire::structure, &Types::SymExpr};
+  static constexpr ValueInfo of_TensorArgument{Wire::structure, &Types::TensorArgument};
+  static constexpr ValueInfo binary{Wire::text, nullptr, nullptr, nullptr, true};
+  static constexpr ValueInfo of_CustomObjArgument{Wire::structure, &Types::CustomObjArgument};
+  static constexpr ValueInfo of_TokenArgument{Wire::structure, &Types::TokenArgument};
+  static constexpr ValueInfo list_text{Wire::list, nullptr, &text};
+  static constexpr ValueInfo of_Writer{Wire::structure, &Types::Writer};
+  static constexpr ValueInfo of_IndexEntry{Wire::structure, &Types::IndexEntry};
+  static constexpr ValueInfo list_of_IndexEntry{Wire::list, nullptr, &of_IndexEntry};
+  static constexpr ValueInfo of_SymIntArgument{Wire::structure, &Types::SymIntArgument};
+  static constexpr ValueInfo of_ScalarType{Wire::i32, nullptr, nullptr, has_name<ScalarType>};
+  static constexpr ValueInfo of_MemoryFormat{Wire::i32, nullptr, nullptr, has_name<MemoryFormat>};
+  static constexpr ValueInfo of_Layout{Wire::i32, nullptr, nullptr, has_name<Layout>};
+  static constexpr ValueInfo of_Device{Wire::structure, &Types::Device};
+  static constexpr ValueInfo of_SymBoolArgument{Wire::structure, &Types::SymBoolArgument};
+  static constexpr ValueInfo of_SymFloatArgument{Wire::structure, &Types::SymFloatArgument};
+  static constexpr ValueInfo of_ComplexValue{Wire::structure, &Types::ComplexValue};
+  static constexpr ValueInfo of_Value{Wire::structure, &Types::Value};
+  static constexpr ValueInfo list_of_Value{Wire::list, nullptr, &of_Value};
+  static constexpr ValueInfo of_ValueItem{Wire::structure, &Types::ValueItem};
+  static constexpr ValueInfo list_of_ValueItem{Wire::list, nullptr, &of_ValueItem};
+  static constexpr ValueInfo of_EnumMember{Wire::structure, &Types::EnumMember};
+  static constexpr ValueInfo of_ExtraScalarType{Wire::i32, nullptr, nullptr, has_name<ExtraScalarType>};
+  static constexpr ValueInfo of_SymInt{Wire::structure, &Types::SymInt};
+  static constexpr ValueInfo list_of_SymInt{Wire::list, nullptr, &of_SymInt};
+  static constexpr ValueInfo of_TensorMeta{Wire::structure, &Types::TensorMeta};
+  static constexpr ValueInfo map_of_TensorMeta{Wire::map, nullptr, &of_TensorMeta};
+  static constexpr ValueInfo map_text{Wire::map, nullptr, &text};
+  static constexpr ValueInfo of_ModuleFrame{Wire::structure, &Types::ModuleFrame};
+  static constexpr ValueInfo list_of_ModuleFrame{Wire::list, nullptr, &of_ModuleFrame};
+  static constexpr ValueInfo of_ConstantValue{Wire::structure, &Types::ConstantValue};
+  static constexpr ValueInfo of_TreeSpecNode{Wire::structure, &Types::TreeSpecNode};
+  static constexpr ValueInfo list_of_TreeSpecNode{Wire::list, nullptr, &of_TreeSpecNode};
+  static constexpr ValueInfo of_PayloadMeta{Wire::structure, &Types::PayloadMeta};
+  static constexpr ValueInfo map_of_PayloadMeta{Wire::map, nullptr, &of_PayloadMeta};
+  static constexpr ValueInfo of_Argument{Wire::structure, &Types::Argument};
+  static constexpr ValueInfo list_of_Argument{Wire::list, nullptr, &of_Argument};
+  static constexpr ValueInfo of_Node{Wire::structure, &Types::Node};
+  static constexpr ValueInfo list_of_Node{Wire::list, nullptr, &of_Node};
+  static constexpr ValueInfo map_of_SymInt{Wire::map, nullptr, &of_SymInt};
+  static constexpr ValueInfo of_SymBool{Wire::structure, &Types::SymBool};
+  static constexpr ValueInfo map_of_SymBool{Wire::map, nullptr, &of_SymBool};
+  static constexpr ValueInfo map_of_CustomObjArgument{Wire::map, nullptr, &of_CustomObjArgument};
+  static constexpr ValueInfo of_SymFloat{Wire::structure, &Types::SymFloat};
+  static constexpr ValueInfo map_of_SymFloat{Wire::map, nullptr, &of_SymFloat};
+  static constexpr ValueInfo of_Notes{Wire::structure, &Types::Notes};
+  static constexpr ValueInfo map_of_Notes{Wire::map, nullptr, &of_Notes};
+  static constexpr ValueInfo of_GraphConstant{Wire::structure, &Types::GraphConstant};
+  static constexpr ValueInfo list_of_GraphConstant{Wire::list, nullptr, &of_GraphConstant};
+  static constexpr ValueInfo of_GraphStructure{Wire::structure, &Types::GraphStructure};
+  static constexpr ValueInfo list_of_GraphStructure{Wire::list, nullptr, &of_GraphStructure};
+  static constexpr ValueInfo of_Graph{Wire::structure, &Types::Graph};
+  static constexpr ValueInfo list_of_TensorArgument{Wire::list, nullptr, &of_TensorArgument};
+  static constexpr ValueInfo list_i64{Wire::list, nullptr, &i64};
+  static constexpr ValueInfo list_f64{Wire::list, nullptr, &f64};
+  static constexpr ValueInfo list_of_SymIntArgument{Wire::list, nullptr, &of_SymIntArgument};
+  static constexpr ValueInfo list_boolean{Wire::list, nullptr, &boolean};
+  static constexpr ValueInfo list_of_SymBoolArgument{Wire::list, nullptr, &of_SymBoolArgument};
+  static constexpr ValueInfo of_GraphArgument{Wire::structure, &Types::GraphArgument};
+  static constexpr ValueInfo of_OptionalTensorArgument{Wire::structure, &Types::OptionalTensorArgument};
+  static constexpr ValueInfo list_of_OptionalTensorArgument{Wire::list, nullptr, &of_OptionalTensorArgument};
+  static constexpr ValueInfo list_of_SymFloatArgument{Wire::list, nullptr, &of_SymFloatArgument};
+  static constexpr ValueInfo list_list_of_TensorArgument{Wire::list, nullptr, &list_of_TensorArgument};
+  static constexpr ValueInfo list_list_i64{Wire::list, nullptr, &list_i64};
+  static constexpr ValueInfo map_of_Argument{Wire::map, nullptr, &of_Argument};
+  static constexpr ValueInfo list_list_f64{Wire::list, nullptr, &list_f64};
+  static constexpr ValueInfo of_ArgumentKind{Wire::i32, nullptr, nullptr, has_name<ArgumentKind>};
+  static constexpr ValueInfo of_NamedArgument{Wire::structure, &Types::NamedArgument};
+  static constexpr ValueInfo list_of_NamedArgument{Wire::list, nullptr, &of_NamedArgument};
+  static constexpr ValueInfo of_NamedValue{Wire::structure, &Types::NamedValue};
+  static constexpr ValueInfo list_of_NamedValue{Wire::list, nullptr, &of_NamedValue};
+  static constexpr ValueInfo list_of_GraphArgument{Wire::list, nullptr, &of_GraphArgument};
+  static constexpr ValueInfo of_UserInputSpec{Wire::structure, &Types::UserInputSpec};
+  static constexpr ValueInfo of_InputToParameterSpec{Wire::structure, &Types::InputToParameterSpec};
+  static constexpr ValueInfo of_InputToBufferSpec{Wire::structure, &Types::InputToBufferSpec};
+  static constexpr ValueInfo of_InputToTensorConstantSpec{Wire::structure, &Types::InputToTensorConstantSpec};
+  static constexpr ValueInfo of_InputToCustomObjSpec{Wire::structure, &Types::InputToCustomObjSpec};
+  static constexpr ValueInfo of_InputTokenSpec{Wire::structure, &Types::InputTokenSpec};
+  static constexpr ValueInfo of_InputToConstantInputSpec{Wire::structure, &Types::InputToConstantInputSpec};
+  static constexpr ValueInfo of_UserOutputSpec{Wire::structure, &Types::UserOutputSpec};
+  static constexpr ValueInfo of_LossOutputSpec{Wire::structure, &Types::LossOutputSpec};
+  static constexpr ValueInfo of_BufferMutationSpec{Wire::structure, &Types::BufferMutationSpec};
+  static constexpr ValueInfo of_GradientToParameterSpec{Wire::structure, &Types::GradientToParameterSpec};
+  static constexpr ValueInfo of_GradientToUserInputSpec{Wire::structure, &Types::GradientToUserInputSpec};
+  static constexpr ValueInfo of_UserInputMutationSpec{Wire::structure, &Types::UserInputMutationSpec};
+  static constexpr ValueInfo of_OutputTokenSpec{Wire::structure, &Types::OutputTokenSpec};
+  static constexpr ValueInfo of_ParameterMutationSpec{Wire::structure, &Types::ParameterMutationSpec};
+  static constexpr ValueInfo of_InputSpec{Wire::structure, &Types::InputSpec};
+  static constexpr ValueInfo list_of_InputSpec{Wire::list, nullptr, &of_InputSpec};
+  static constexpr ValueInfo of_OutputSpec{Wire::structure, &Types::OutputSpec};
+  static constexpr ValueInfo list_of_OutputSpec{Wire::list, nullptr, &of_OutputSpec};
+  static constexpr ValueInfo of_ModuleCallSignature{Wire::structure, &Types::ModuleCallSignature};
+  static constexpr ValueInfo of_GraphSignature{Wire::structure, &Types::GraphSignature};
+  static constexpr ValueInfo of_ModuleCallEntry{Wire::structure, &Types::ModuleCallEntry};
+  static constexpr ValueInfo list_of_ModuleCallEntry{Wire::list, nullptr, &of_ModuleCallEntry};
+  static constexpr ValueInfo of_NamedTupleDef{Wire::structure, &Types::NamedTupleDef};
+  static constexpr ValueInfo map_of_NamedTupleDef{Wire::map, nullptr, &of_NamedTupleDef};
+  static constexpr ValueInfo of_GraphModule{Wire::structure, &Types::GraphModule};
+  static constexpr ValueInfo map_i64{Wire::map, nullptr, &i64};
+  static constexpr ValueInfo of_RangeConstraint{Wire::structure, &Types::RangeConstraint};
+  static constexpr ValueInfo map_of_RangeConstraint{Wire::map, nullptr, &of_RangeConstraint};
+  static constexpr ValueInfo of_SchemaVersion{Wire::structure, &Types::SchemaVersion};
+  static constexpr ValueInfo of_ExternKernelNode{Wire::structure, &Types::ExternKernelNode};
+  static constexpr ValueInfo list_of_ExternKernelNode{Wire::list, nullptr, &of_ExternKernelNode};
+};
+
+/// Their fields and members.
+struct Fields {
+  static constexpr std::array<FieldInfo, 2> Device{ {
+      {10, "type", true, false, &Values::text},
+      {20, "index", false, true, &Values::i64},
+  } };
+  static constexpr std::array<FieldInfo, 3> SymExprHint{ {
+      {10, "as_int", false, false, &Values::i64},
+      {20, "as_bool", false, false, &Values::boolean},
+      {30, "as_float", false, false, &Values::f64},
+  } };
+  static constexpr std::array<FieldInfo, 2> SymExpr{ {
+      {10, "expr_str", true, false, &Values::text},
+      {20, "hint", false, true, &Values::of_SymExprHint},
+  } };
+  static constexpr std::array<FieldInfo, 2> SymInt{ {
+      {10, "as_expr", false, false, &Values::of_SymExpr},
+      {20, "as_int", false, false, &Values::i64},
+  } };
+  static constexpr std::array<FieldInfo, 2> SymFloat{ {
+      {10, "as_expr", false, false, &Values::of_SymExpr},
+      {20, "as_float", false, false, &Values::f64},
+  } };
+  static constexpr std::array<FieldInfo, 2> SymBool{ {
+      {10, "as_expr", false, false, &Values::of_SymExpr},
+      {20, "as_bool", false, false, &Values::boolean},
+  } };
+  static constexpr std::array<FieldInfo, 2> SymIntArgument{ {
+      {10, "as_name", false, false, &Values::text},
+      {20, "as_int", false, false, &Values::i64},
+  } };
+  static constexpr std::array<FieldInfo, 2> SymFloatArgument{ {
+      {10, "as_name", false, false, &Values::text},
+      {20, "as_float", false, false, &Values::f64},
+  } };
+  static constexpr std::array<FieldInfo, 2> SymBoolArgument{ {
+      {10, "as_name", false, false, &Values::text},
+      {20, "as_bool", false, false, &Values::boolean},
+  } };
+  static constexpr std::array<FieldInfo, 1> TensorArgument{ {
+      {10, "name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 1> TokenArgument{ {
+      {10, "name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 2> OptionalTensorArgument{ {
+      {20, "as_tensor", false, false, &Values::of_TensorArgument},
+      {10, "as_none", false, false, &Values::boolean},
+  } };
+  static constexpr std::array<FieldInfo, 2> CustomObjArgument{ {
+      {10, "name", true, false, &Values::text},
+      {20, "class_fqn", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 2> ComplexValue{ {
+      {10, "real", true, false, &Values::f64},
+      {20, "imag", true, false, &Values::f64},
+  } };
+  static constexpr std::array<FieldInfo, 2> EnumMember{ {
+      {10, "fqn", true, false, &Values::text},
+      {20, "name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 3> ModuleFrame{ {
+      {10, "key", true, false, &Values::text},
+      {20, "path", true, false, &Values::text},
+      {30, "type", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 4> GraphConstant{ {
+      {10, "name", true, false, &Values::text},
+      {20, "target", true, false, &Values::text},
+      {30, "data", true, false, &Values::binary},
+      {40, "requires_grad", false, false, &Values::boolean},
+  } };
+  static constexpr std::array<FieldInfo, 5> ConstantValue{ {
+      {10, "as_none", false, false, &Values::boolean},
+      {20, "as_int", false, false, &Values::i64},
+      {30, "as_float", false, false, &Values::f64},
+      {40, "as_string", false, false, &Values::text},
+      {50, "as_bool", false, false, &Values::boolean},
+  } };
+  static constexpr std::array<FieldInfo, 2> InputToParameterSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+      {20, "parameter_name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 3> InputToBufferSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+      {20, "buffer_name", true, false, &Values::text},
+      {30, "persistent", true, false, &Values::boolean},
+  } };
+  static constexpr std::array<FieldInfo, 2> InputToTensorConstantSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+      {20, "tensor_constant_name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 2> InputToCustomObjSpec{ {
+      {10, "arg", true, false, &Values::of_CustomObjArgument},
+      {20, "custom_obj_name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 1> InputTokenSpec{ {
+      {10, "arg", true, false, &Values::of_TokenArgument},
+  } };
+  static constexpr std::array<FieldInfo, 1> LossOutputSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+  } };
+  static constexpr std::array<FieldInfo, 2> BufferMutationSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+      {20, "buffer_name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 2> ParameterMutationSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+      {20, "parameter_name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 2> GradientToParameterSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+      {20, "parameter_name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 2> GradientToUserInputSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+      {20, "user_input_name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 2> UserInputMutationSpec{ {
+      {10, "arg", true, false, &Values::of_TensorArgument},
+      {20, "user_input_name", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 1> OutputTokenSpec{ {
+      {10, "arg", true, false, &Values::of_TokenArgument},
+  } };
+  static constexpr std::array<FieldInfo, 4> RangeConstraint{ {
+      {10, "min_val", false, true, &Values::i64},
+      {20, "max_val", false, true, &Values::i64},
+      {1000, "min_float", false, true, &Values::f64},
+      {1001, "max_float", false, true, &Values::f64},
+  } };
+  static constexpr std::array<FieldInfo, 1> NamedTupleDef{ {
+      {10, "field_names", true, false, &Values::list_text},
+  } };
+  static constexpr std::array<FieldInfo, 2> SchemaVersion{ {
+      {10, "major", true, false, &Values::i64},
+      {20, "minor", true, false, &Values::i64},
+  } };
+  static constexpr std::array<FieldInfo, 3> Writer{ {
+      {10, "name", true, false, &Values::text},
+      {20, "version", true, false, &Values::text},
+      {30, "revision", true, false, &Values::i64},
+  } };
+  static constexpr std::array<FieldInfo, 6> AOTInductorModelPickleData{ {
+      {1, "library_basename", true, false, &Values::text},
+      {2, "input_names", true, false, &Values::list_text},
+      {3, "output_names", true, false, &Values::list_text},
+      {4, "floating_point_input_dtype", false, true, &Values::i64},
+      {5, "floating_point_output_dtype", false, true, &Values::i64},
+      {6, "aot_inductor_model_is_cpu", false, true, &Values::boolean},
+  } };
+  static constexpr std::array<FieldInfo, 6> IndexEntry{ {
+      {10, "program", true, false, &Values::text},
+      {20, "form", true, false, &Values::text},
+      {30, "record", true, false, &Values::text},
+      {40, "crc32", true, false, &Values::i64},
+      {50, "size", true, false, &Values::i64},
+      {60, "sha256", true, false, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 2> ArchiveIndex{ {
+      {10, "writer", true, false, &Values::of_Writer},
+      {20, "entries", true, false, &Values::list_of_IndexEntry},
+  } };
+  static constexpr std::array<FieldInfo, 22> Value{ {
+      {10, "as_none", false, false, &Values::boolean},
+      {20, "as_tensor", false, false, &Values::of_TensorArgument},
+      {50, "as_int", false, false, &Values::i64},
+      {80, "as_float", false, false, &Values::f64},
+      {100, "as_string", false, false, &Values::text},
+      {110, "as_sym_int", false, false, &Values::of_SymIntArgument},
+      {130, "as_scalar_type", false, false, &Values::of_ScalarType},
+      {140, "as_memory_format", false, false, &Values::of_MemoryFormat},
+      {150, "as_layout", false, false, &Values::of_Layout},
+      {160, "as_device", false, false, &Values::of_Device},
+      {170, "as_bool", false, false, &Values::boolean},
+      {182, "as_sym_bool", false, false, &Values::of_SymBoolArgument},
+      {220, "as_operator", false, false, &Values::text},
+      {230, "as_sym_float", false, false, &Values::of_SymFloatArgument},
+      {260, "as_complex", false, false, &Values::of_ComplexValue},
+      {1000, "as_list", false, false, &Values::list_of_Value},
+      {1001, "as_tuple", false, false, &Values::list_of_Value},
+      {1002, "as_dict", false, false, &Values::list_of_ValueItem},
+      {1003, "as_enum", false, false, &Values::of_EnumMember},
+      {1004, "as_subgraph", false, false, &Values::text},
+      {1005, "as_structure", false, false, &Values::text},
+      {1010, "as_extra_scalar_type", false, false, &Values::of_ExtraScalarType},
+  } };
+  static constexpr std::array<FieldInfo, 2> ValueItem{ {
+      {10, "key", true, false, &Values::of_Value},
+      {20, "value", true, false, &Values::of_Value},
+  } };
+  static constexpr std::array<FieldInfo, 14> TensorMeta{ {
+      {10, "dtype", true, false, &Values::of_ScalarType},
+      {20, "sizes", true, false, &Values::list_of_SymInt},
+      {30, "requires_grad", true, false, &Values::boolean},
+      {40, "device", true, false, &Values::of_Device},
+      {50, "strides", true, false, &Values::list_of_SymInt},
+      {60, "storage_offset", true, false, &Values::of_SymInt},
+      {70, "layout", true, false, &Values::of_Layout},
+      {1000, "conj", false, true, &Values::boolean},
+      {1001, "neg", false, true, &Values::boolean},
+      {1002, "inner", false, true, &Values::map_of_TensorMeta},
+      {1003, "coalesced", false, true, &Values::boolean},
+      {1004, "subclass", false, true, &Values::text},
+      {1005, "context", false, true, &Values::of_Value},
+      {1006, "extra_dtype", false, true, &Values::of_ExtraScalarType},
+  } };
+  static constexpr std::array<FieldInfo, 2> NamedValue{ {
+      {10, "name", true, false, &Values::text},
+      {20, "value", false, true, &Values::of_Value},
+  } };
+  static constexpr std::array<FieldInfo, 3> Notes{ {
+      {10, "metadata", true, false, &Values::map_text},
+      {20, "custom", false, true, &Values::of_Value},
+      {30, "module_stack", false, true, &Values::list_of_ModuleFrame},
+  } };
+  static constexpr std::array<FieldInfo, 3> InputToConstantInputSpec{ {
+      {10, "name", true, false, &Values::text},
+      {20, "value", true, false, &Values::of_ConstantValue},
+      {1000, "exact_value", false, true, &Values::of_Value},
+  } };
+  static constexpr std::array<FieldInfo, 3> TreeSpecNode{ {
+      {10, "type", true, false, &Values::text},
+      {20, "context", false, true, &Values::of_Value},
+      {30, "children", false, false, &Values::i64},
+  } };
+  static constexpr std::array<FieldInfo, 4> GraphStructure{ {
+      {10, "name", true, false, &Values::text},
+      {20, "target", true, false, &Values::text},
+      {30, "spec", false, true, &Values::list_of_TreeSpecNode},
+      {40, "callee", false, true, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 7> PayloadMeta{ {
+      {10, "path_name", true, false, &Values::text},
+      {20, "is_param", true, false, &Values::boolean},
+      {30, "use_pickle", true, false, &Values::boolean},
+      {40, "tensor_meta", false, true, &Values::of_TensorMeta},
+      {1000, "alias_of", false, true, &Values::text},
+      {1001, "inner", false, true, &Values::map_of_PayloadMeta},
+      {1002, "absent", false, true, &Values::boolean},
+  } };
+  static constexpr std::array<FieldInfo, 1> PayloadConfig{ {
+      {10, "config", true, false, &Values::map_of_PayloadMeta},
+  } };
+  static constexpr std::array<FieldInfo, 17> Graph{ {
+      {10, "inputs", true, false, &Values::list_of_Argument},
+      {20, "outputs", true, false, &Values::list_of_Argument},
+      {30, "nodes", true, false, &Values::list_of_Node},
+      {40, "tensor_values", true, false, &Values::map_of_TensorMeta},
+      {50, "sym_int_values", true, false, &Values::map_of_SymInt},
+      {60, "sym_bool_values", true, false, &Values::map_of_SymBool},
+      {70, "is_single_tensor_return", false, false, &Values::boolean},
+      {80, "custom_obj_values", false, false, &Values::map_of_CustomObjArgument},
+      {90, "sym_float_values", false, false, &Values::map_of_SymFloat},
+      {1000, "placeholder_metadata", false, true, &Values::map_of_Notes},
+      {1001, "output_metadata", false, true, &Values::map_of_Notes},
+      {1002, "exact_output", false, true, &Values::of_Value},
+      {1003, "order", false, true, &Values::list_text},
+      {1004, "getitem_metadata", false, true, &Values::map_of_Notes},
+      {1005, "constants", false, true, &Values::list_of_GraphConstant},
+      {1006, "get_attr_metadata", false, true, &Values::map_of_Notes},
+      {1007, "structures", false, true, &Values::list_of_GraphStructure},
+  } };
+  static constexpr std::array<FieldInfo, 3> GraphArgument{ {
+      {10, "name", true, false, &Values::text},
+      {20, "graph", true, false, &Values::of_Graph},
+      {1000, "node", false, true, &Values::text},
+  } };
+  static constexpr std::array<FieldInfo, 31> Argument{ {
+      {10, "as_none", false, false, &Values::boolean},
+      {20, "as_tensor", false, false, &Values::of_TensorArgument},
+      {30, "as_tensors", false, false, &Values::list_of_TensorArgument},
+      {50, "as_int", false, false, &Values::i64},
+      {70, "as_ints", false, false, &Values::list_i64},
+      {80, "as_float", false, false, &Values::f64},
+      {90, "as_floats", false, false, &Values::list_f64},
+      {100, "as_string", false, false, &Values::text},
+      {101, "as_strings", false, false, &Values::list_text},
+      {110, "as_sym_int", false, false, &Values::of_SymIntArgument},
+      {120, "as_sym_ints", false, false, &Values::list_of_SymIntArgument},
+      {130, "as_scalar_type", false, false, &Values::of_ScalarType},
+      {140, "as_memory_format", false, false, &Values::of_MemoryFormat},
+      {150, "as_layout", false, false, &Values::of_Layout},
+      {160, "as_device", false, false, &Values::of_Device},
+      {170, "as_bool", false, false, &Values::boolean},
+      {180, "as_bools", false, false, &Values::list_boolean},
+      {182, "as_sym_bool", false, false, &Values::of_SymBoolArgument},
+      {184, "as_sym_bools", false, false, &Values::list_of_SymBoolArgument},
+      {200, "as_graph", false, false, &Values::of_GraphArgument},
+      {190, "as_optional_tensors", false, false, &Values::list_of_OptionalTensorArgument},
+      {210, "as_custom_obj", false, false, &Values::of_CustomObjArgument},
+      {220, "as_operator", false, false, &Values::text},
+      {230, "as_sym_float", false, false, &Values::of_SymFloatArgument},
+      {240, "as_sym_floats", false, false, &Values::list_of_SymFloatArgument},
+      {250, "as_optional_tensor", false, false, &Values::of_OptionalTensorArgument},
+      {260, "as_complex", false, false, &Values::of_ComplexValue},
+      {270, "as_nested_tensors", false, false, &Values::list_list_of_TensorArgument},
+      {280, "as_int_lists", false, false, &Values::list_list_i64},
+      {290, "as_string_to_argument", false, false, &Values::map_of_Argument},
+      {300, "as_float_lists", false, false, &Values::list_list_f64},
+  } };
+  static constexpr std::array<FieldInfo, 3> NamedArgument{ {
+      {10, "name", true, false, &Values::text},
+      {20, "arg", true, false, &Values::of_Argument},
+      {30, "kind", false, true, &Values::of_ArgumentKind},
+  } };
+  static constexpr std::array<FieldInfo, 10> Node{ {
+      {10, "target", true, false, &Values::text},
+      {20, "inputs", true, false, &Values::list_of_NamedArgument},
+      {30, "outputs", true, false, &Values::list_of_Argument},
+      {40, "metadata", true, false, &Values::map_text},
+      {50, "is_hop_single_tensor_return", false, true, &Values::boolean},
+      {60, "name", false, true, &Values::text},
+      {1000, "exact_inputs", false, true, &Values::list_of_NamedValue},
+      {1001, "custom", false, true, &Values::of_Value},
+      {1002, "subgraphs", false, true, &Values::list_of_GraphArgument},
+      {1003, "module_stack", false, true, &Values::list_of_ModuleFrame},
+  } };
+  static constexpr std::array<FieldInfo, 1> UserInputSpec{ {
+      {10, "arg", true, false, &Values::of_Argument},
+  } };
+  static constexpr std::array<FieldInfo, 7> InputSpec{ {
+      {10, "user_input", false, false, &Values::of_UserInputSpec},
+      {20, "parameter", false, false, &Values::of_InputToParameterSpec},
+      {30, "buffer", false, false, &Values::of_InputToBufferSpec},
+      {40, "tensor_constant", false, false, &Values::of_InputToTensorConstantSpec},
+      {50, "custom_obj", false, false, &Values::of_InputToCustomObjSpec},
+      {70, "token", false, false, &Values::of_InputTokenSpec},
+      {60, "constant_input", false, false, &Values::of_InputToConstantInputSpec},
+  } };
+  static constexpr std::array<FieldInfo, 1> UserOutputSpec{ {
+      {10, "arg", true, false, &Values::of_Argument},
+  } };
+  static constexpr std::array<FieldInfo, 8> OutputSpec{ {
+      {10, "user_output", false, false, &Values::of_UserOutputSpec},
+      {20, "loss_output", false, false, &Values::of_LossOutputSpec},
+      {30, "buffer_mutation", false, false, &Values::of_BufferMutationSpec},
+      {40, "gradient_to_parameter", false, false, &Values::of_GradientToParameterSpec},
+      {50, "gradient_to_user_input", false, false, &Values::of_GradientToUserInputSpec},
+      {60, "user_input_mutation", false, false, &Values::of_UserInputMutationSpec},
+      {70, "token", false, false, &Values::of_OutputTokenSpec},
+      {80, "parameter_mutation", false, false, &Values::of_ParameterMutationSpec},
+  } };
+  static constexpr std::array<FieldInfo, 2> GraphSignature{ {
+      {10, "input_specs", true, false, &Values::list_of_InputSpec},
+      {20, "output_specs", true, false, &Values::list_of_OutputSpec},
+  } };
+  static constexpr std::array<FieldInfo, 7> ModuleCallSignature{ {
+      {10, "inputs", true, false, &Values::list_of_Argument},
+      {20, "outputs", true, false, &Values::list_of_Argument},
+      {30, "in_spec", true, false, &Values::text},
+      {40, "out_spec", true, false, &Values::text},
+      {50, "forward_arg_names", false, true, &Values::list_text},
+      {1000, "exact_in_spec", false, true, &Values::list_of_TreeSpecNode},
+      {1001, "exact_out_spec", false, true, &Values::list_of_TreeSpecNode},
+  } };
+  static constexpr std::array<FieldInfo, 2> ModuleCallEntry{ {
+      {10, "fqn", true, false, &Values::text},
+      {30, "signature", false, true, &Values::of_ModuleCallSignature},
+  } };
+  static constexpr std::array<FieldInfo, 6> GraphModule{ {
+      {10, "graph", true, false, &Values::of_Graph},
+      {50, "signature", true, false, &Values::of_GraphSignature},
+      {60, "module_call_graph", true, false, &Values::list_of_ModuleCallEntry},
+      {40, "metadata", false, false, &Values::map_text},
+      {70, "treespec_namedtuple_fields", false, false, &Values::map_of_NamedTupleDef},
+      {1000, "custom", false, true, &Values::of_Value},
+  } };
+  static constexpr std::array<FieldInfo, 9> ExportedProgram{ {
+      {10, "graph_module", true, false, &Values::of_GraphModule},
+      {20, "opset_version", true, false, &Values::map_i64},
+      {30, "range_constraints", true, false, &Values::map_of_RangeConstraint},
+      {60, "schema_version", true, false, &Values::of_SchemaVersion},
+      {70, "verifiers", false, false, &Values::list_text},
+      {80, "torch_version", false, false, &Values::text},
+      {90, "guards_code", false, false, &Values::list_text},
+      {1000, "writer", false, true, &Values::of_Writer},
+      {1001, "beyond", false, true, &Values::list_text},
+  } };
+  static constexpr std::array<FieldInfo, 2> ExternKernelNode{ {
+      {10, "name", true, false, &Values::text},
+      {20, "node", true, false, &Values::of_Node},
+  } };
+  static constexpr std::array<FieldInfo, 1> ExternKernelNodes{ {
+      {10, "nodes", true, false, &Values::list_of_ExternKernelNode},
+  } };
+};
+
+inline constexpr TypeInfo Types::Device("Device", Fields::Device, false);
+inline constexpr TypeInfo Types::SymExprHint("SymExprHint", Fields::SymExprHint, true);
+inline constexpr TypeInfo Types::SymExpr("SymExpr", Fields::SymExpr, false);
+inline constexpr TypeInfo Types::SymInt("SymInt", Fields::SymInt, true);
+inline constexpr TypeInfo Types::SymFloat("SymFloat", Fields::SymFloat, true);
+inline constexpr TypeInfo Types::SymBool("SymBool", Fields::SymBool, true);
+inline constexpr TypeInfo Types::SymIntArgument("SymIntArgument", Fields::SymIntArgument, true);
+inline constexpr TypeInfo Types::SymFloatArgument("SymFloatArgument", Fields::SymFloatArgument, true);
+inline constexpr TypeInfo Types::SymBoolArgument("SymBoolArgument", Fields::SymBoolArgument, true);
+inline constexpr TypeInfo Types::TensorArgument("TensorArgument", Fields::TensorArgument, false);
+inline constexpr TypeInfo Types::TokenArgument("TokenArgument", Fields::TokenArgument, false);
+inline constexpr TypeInfo Types::OptionalTensorArgument("OptionalTensorArgument", Fields::OptionalTensorArgument, true);
+inline constexpr TypeInfo Types::CustomObjArgument("CustomObjArgument", Fields::CustomObjArgument, false);
+inline constexpr TypeInfo Types::ComplexValue("ComplexValue", Fields::ComplexValue, false);
+inline constexpr TypeInfo Types::EnumMember("EnumMember", Fields::EnumMember, false);
+inline constexpr TypeInfo Types::ModuleFrame("ModuleFrame", Fields::ModuleFrame, false);
+inline constexpr TypeInfo Types::GraphConstant("GraphConstant", Fields::GraphConstant, false);
+inline constexpr TypeInfo Types::ConstantValue("ConstantValue", Fields::ConstantValue, true);
+inline constexpr TypeInfo Types::InputToParameterSpec("InputToParameterSpec", Fields::InputToParameterSpec, false);
+inline constexpr TypeInfo Types::InputToBufferSpec("InputToBufferSpec", Fields::InputToBufferSpec, false);
+inline constexpr TypeInfo Types::InputToTensorConstantSpec("InputToTensorConstantSpec", Fields::InputToTensorConstantSpec, false);
+inline constexpr TypeInfo Types::InputToCustomObjSpec("InputToCustomObjSpec", Fields::InputToCustomObjSpec, false);
+inline constexpr TypeInfo Types::InputTokenSpec("InputTokenSpec", Fields::InputTokenSpec, false);
+inline constexpr TypeInfo Types::LossOutputSpec("LossOutputSpec", Fields::LossOutputSpec, false);
+inline constexpr TypeInfo Types::BufferMutationSpec("BufferMutationSpec", Fields::BufferMutationSpec, false);
+inline constexpr TypeInfo Types::ParameterMutationSpec("ParameterMutationSpec", Fields::ParameterMutationSpec, false);
+inline constexpr TypeInfo Types::GradientToParameterSpec("GradientToParameterSpec", Fields::GradientToParameterSpec, false);
+inline constexpr TypeInfo Types::GradientToUserInputSpec("GradientToUserInputSpec", Fields::GradientToUserInputSpec, false);
+inline constexpr TypeInfo Types::UserInputMutationSpec("UserInputMutationSpec", Fields::UserInputMutationSpec, false);
+inline constexpr TypeInfo Types::OutputTokenSpec("OutputTokenSpec", Fields::OutputTokenSpec, false);
+inline constexpr TypeInfo Types::RangeConstraint("RangeConstraint", Fields::RangeConstraint, false);
+inline constexpr TypeInfo Types::NamedTupleDef("NamedTupleDef", Fields::NamedTupleDef, false);
+inline constexpr TypeInfo Types::SchemaVersion("SchemaVersion", Fields::SchemaVersion, false);
+inline constexpr TypeInfo Types::Writer("Writer", Fields::Writer, false);
+inline constexpr TypeInfo Types::AOTInductorModelPickleData("AOTInductorModelPickleData", Fields::AOTInductorModelPickleData, false);
+inline constexpr TypeInfo Types::IndexEntry("IndexEntry", Fields::IndexEntry, false);
+inline constexpr TypeInfo Types::ArchiveIndex("ArchiveIndex", Fields::ArchiveIndex, false);
+inline constexpr TypeInfo Types::Value("Value", Fields::Value, true);
+inline constexpr TypeInfo Types::ValueItem("ValueItem", Fields::ValueItem, false);
+inline constexpr TypeInfo Types::TensorMeta("TensorMeta", Fields::TensorMeta, false);
+inline constexpr TypeInfo Types::NamedValue("NamedValue", Fields::NamedValue, false);
+inline constexpr TypeInfo Types::Notes("Notes", Fields::Notes, false);
+inline constexpr TypeInfo Types::InputToConstantInputSpec("InputToConstantInputSpec", Fields::InputToConstantInputSpec, false);
+inline constexpr TypeInfo Types::TreeSpecNode("TreeSpecNode", Fields::TreeSpecNode, false);
+inline constexpr TypeInfo Types::GraphStructure("GraphStructure", Fields::GraphStructure, false);
+inline constexpr TypeInfo Types::PayloadMeta("PayloadMeta", Fields::PayloadMeta, false);
+inline constexpr TypeInfo Types::PayloadConfig("PayloadConfig", Fields::PayloadConfig, false);
+inline constexpr TypeInfo Types::Graph("Graph", Fields::Graph, false);
+inline constexpr TypeInfo Types::GraphArgument("GraphArgument", Fields::GraphArgument, false);
+inline constexpr TypeInfo Types::Argument("Argument", Fields::Argument, true);
+inline constexpr TypeInfo Types::NamedArgument("NamedArgument", Fields::NamedArgument, false);
+inline constexpr TypeInfo Types::Node("Node", Fields::Node, false);
+inline constexpr TypeInfo Types::UserInputSpec("UserInputSpec", Fields::UserInputSpec, false);
+inline constexpr TypeInfo Types::InputSpec("InputSpec", Fields::InputSpec, true);
+inline constexpr TypeInfo Types::UserOutputSpec("UserOutputSpec", Fields::UserOutputSpec, false);
+inline constexpr TypeInfo Types::OutputSpec("OutputSpec", Fields::OutputSpec, true);
+inline constexpr TypeInfo Types::GraphSignature("GraphSignature", Fields::GraphSignature, false);
+inline constexpr TypeInfo Types::ModuleCallSignature("ModuleCallSignature", Fields::ModuleCallSignature, false);
+inline constexpr TypeInfo Types::ModuleCallEntry("ModuleCallEntry", Fields::ModuleCallEntry, false);
+inline constexpr TypeInfo Types::GraphModule("GraphModule", Fields::GraphModule, false);
+inline constexpr TypeInfo Types::ExportedProgram("ExportedProgram", Fields::ExportedProgram, false);
+inline constexpr TypeInfo Types::ExternKernelNode("ExternKernelNode", Fields::ExternKernelNode, false);
+inline constexpr TypeInfo Types::ExternKernelNodes("ExternKernelNodes", Fields::ExternKernelNodes, false);
+
+}  // namespace detail
+
 template <class S>
 struct Traits<basic::Device<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "Device";
+  static constexpr const TypeInfo& info = detail::Types::Device;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "type", true, Wire::text},
-      {20, "index", false, Wire::i64},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.type, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.index, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::Device;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2304,14 +2929,11 @@ struct Traits<basic::Device<S>> {
 template <class S>
 struct Traits<basic::SymExprHint<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SymExprHint";
+  static constexpr const TypeInfo& info = detail::Types::SymExprHint;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "as_int", false, Wire::i64},
-      {20, "as_bool", false, Wire::boolean},
-      {30, "as_float", false, Wire::f64},
-  } };
+  static constexpr const auto& fields = detail::Fields::SymExprHint;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2327,22 +2949,11 @@ struct Traits<basic::SymExprHint<S>> {
 template <class S>
 struct Traits<basic::SymExpr<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SymExpr";
+  static constexpr const TypeInfo& info = detail::Types::SymExpr;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "expr_str", true, Wire::text},
-      {20, "hint", false, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.expr_str, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.hint, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::SymExpr;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2360,13 +2971,11 @@ struct Traits<basic::SymExpr<S>> {
 template <class S>
 struct Traits<basic::SymInt<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SymInt";
+  static constexpr const TypeInfo& info = detail::Types::SymInt;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false, Wire::structure},
-      {20, "as_int", false, Wire::i64},
-  } };
+  static constexpr const auto& fields = detail::Fields::SymInt;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2381,13 +2990,11 @@ struct Traits<basic::SymInt<S>> {
 template <class S>
 struct Traits<basic::SymFloat<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SymFloat";
+  static constexpr const TypeInfo& info = detail::Types::SymFloat;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false, Wire::structure},
-      {20, "as_float", false, Wire::f64},
-  } };
+  static constexpr const auto& fields = detail::Fields::SymFloat;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2402,13 +3009,11 @@ struct Traits<basic::SymFloat<S>> {
 template <class S>
 struct Traits<basic::SymBool<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SymBool";
+  static constexpr const TypeInfo& info = detail::Types::SymBool;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_expr", false, Wire::structure},
-      {20, "as_bool", false, Wire::boolean},
-  } };
+  static constexpr const auto& fields = detail::Fields::SymBool;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2423,13 +3028,11 @@ struct Traits<basic::SymBool<S>> {
 template <class S>
 struct Traits<basic::SymIntArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SymIntArgument";
+  static constexpr const TypeInfo& info = detail::Types::SymIntArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false, Wire::text},
-      {20, "as_int", false, Wire::i64},
-  } };
+  static constexpr const auto& fields = detail::Fields::SymIntArgument;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2444,13 +3047,11 @@ struct Traits<basic::SymIntArgument<S>> {
 template <class S>
 struct Traits<basic::SymFloatArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SymFloatArgument";
+  static constexpr const TypeInfo& info = detail::Types::SymFloatArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false, Wire::text},
-      {20, "as_float", false, Wire::f64},
-  } };
+  static constexpr const auto& fields = detail::Fields::SymFloatArgument;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2465,13 +3066,11 @@ struct Traits<basic::SymFloatArgument<S>> {
 template <class S>
 struct Traits<basic::SymBoolArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SymBoolArgument";
+  static constexpr const TypeInfo& info = detail::Types::SymBoolArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "as_name", false, Wire::text},
-      {20, "as_bool", false, Wire::boolean},
-  } };
+  static constexpr const auto& fields = detail::Fields::SymBoolArgument;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2486,20 +3085,11 @@ struct Traits<basic::SymBoolArgument<S>> {
 template <class S>
 struct Traits<basic::TensorArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "TensorArgument";
+  static constexpr const TypeInfo& info = detail::Types::TensorArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::TensorArgument;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2515,20 +3105,11 @@ struct Traits<basic::TensorArgument<S>> {
 template <class S>
 struct Traits<basic::TokenArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "TokenArgument";
+  static constexpr const TypeInfo& info = detail::Types::TokenArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::TokenArgument;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2544,13 +3125,11 @@ struct Traits<basic::TokenArgument<S>> {
 template <class S>
 struct Traits<basic::OptionalTensorArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "OptionalTensorArgument";
+  static constexpr const TypeInfo& info = detail::Types::OptionalTensorArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {20, "as_tensor", false, Wire::structure},
-      {10, "as_none", false, Wire::boolean},
-  } };
+  static constexpr const auto& fields = detail::Fields::OptionalTensorArgument;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2565,22 +3144,11 @@ struct Traits<basic::OptionalTensorArgument<S>> {
 template <class S>
 struct Traits<basic::CustomObjArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "CustomObjArgument";
+  static constexpr const TypeInfo& info = detail::Types::CustomObjArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "class_fqn", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.class_fqn, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::CustomObjArgument;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2598,22 +3166,11 @@ struct Traits<basic::CustomObjArgument<S>> {
 template <class S>
 struct Traits<basic::ComplexValue<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ComplexValue";
+  static constexpr const TypeInfo& info = detail::Types::ComplexValue;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 19;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "real", true, Wire::f64},
-      {20, "imag", true, Wire::f64},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.real, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.imag, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ComplexValue;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2631,22 +3188,11 @@ struct Traits<basic::ComplexValue<S>> {
 template <class S>
 struct Traits<basic::EnumMember<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "EnumMember";
+  static constexpr const TypeInfo& info = detail::Types::EnumMember;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "fqn", true, Wire::text},
-      {20, "name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.fqn, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::EnumMember;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2664,24 +3210,11 @@ struct Traits<basic::EnumMember<S>> {
 template <class S>
 struct Traits<basic::ModuleFrame<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ModuleFrame";
+  static constexpr const TypeInfo& info = detail::Types::ModuleFrame;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "key", true, Wire::text},
-      {20, "path", true, Wire::text},
-      {30, "type", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.key, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.path, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.type, std::integral_constant<std::size_t, 2>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ModuleFrame;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2701,26 +3234,11 @@ struct Traits<basic::ModuleFrame<S>> {
 template <class S>
 struct Traits<basic::GraphConstant<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "GraphConstant";
+  static constexpr const TypeInfo& info = detail::Types::GraphConstant;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "target", true, Wire::text},
-      {30, "data", true, Wire::text},
-      {40, "requires_grad", false, Wire::boolean},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.target, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.data, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.requires_grad, std::integral_constant<std::size_t, 3>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::GraphConstant;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2742,16 +3260,11 @@ struct Traits<basic::GraphConstant<S>> {
 template <class S>
 struct Traits<basic::ConstantValue<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ConstantValue";
+  static constexpr const TypeInfo& info = detail::Types::ConstantValue;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 5> fields{ {
-      {10, "as_none", false, Wire::boolean},
-      {20, "as_int", false, Wire::i64},
-      {30, "as_float", false, Wire::f64},
-      {40, "as_string", false, Wire::text},
-      {50, "as_bool", false, Wire::boolean},
-  } };
+  static constexpr const auto& fields = detail::Fields::ConstantValue;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -2769,22 +3282,11 @@ struct Traits<basic::ConstantValue<S>> {
 template <class S>
 struct Traits<basic::InputToParameterSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "InputToParameterSpec";
+  static constexpr const TypeInfo& info = detail::Types::InputToParameterSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "parameter_name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.parameter_name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::InputToParameterSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2802,24 +3304,11 @@ struct Traits<basic::InputToParameterSpec<S>> {
 template <class S>
 struct Traits<basic::InputToBufferSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "InputToBufferSpec";
+  static constexpr const TypeInfo& info = detail::Types::InputToBufferSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 8;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "buffer_name", true, Wire::text},
-      {30, "persistent", true, Wire::boolean},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.buffer_name, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.persistent, std::integral_constant<std::size_t, 2>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::InputToBufferSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2839,22 +3328,11 @@ struct Traits<basic::InputToBufferSpec<S>> {
 template <class S>
 struct Traits<basic::InputToTensorConstantSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "InputToTensorConstantSpec";
+  static constexpr const TypeInfo& info = detail::Types::InputToTensorConstantSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "tensor_constant_name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.tensor_constant_name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::InputToTensorConstantSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2872,22 +3350,11 @@ struct Traits<basic::InputToTensorConstantSpec<S>> {
 template <class S>
 struct Traits<basic::InputToCustomObjSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "InputToCustomObjSpec";
+  static constexpr const TypeInfo& info = detail::Types::InputToCustomObjSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "custom_obj_name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.custom_obj_name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::InputToCustomObjSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2905,20 +3372,11 @@ struct Traits<basic::InputToCustomObjSpec<S>> {
 template <class S>
 struct Traits<basic::InputTokenSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "InputTokenSpec";
+  static constexpr const TypeInfo& info = detail::Types::InputTokenSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::InputTokenSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2934,20 +3392,11 @@ struct Traits<basic::InputTokenSpec<S>> {
 template <class S>
 struct Traits<basic::LossOutputSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "LossOutputSpec";
+  static constexpr const TypeInfo& info = detail::Types::LossOutputSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::LossOutputSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2963,22 +3412,11 @@ struct Traits<basic::LossOutputSpec<S>> {
 template <class S>
 struct Traits<basic::BufferMutationSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "BufferMutationSpec";
+  static constexpr const TypeInfo& info = detail::Types::BufferMutationSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "buffer_name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.buffer_name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::BufferMutationSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -2996,22 +3434,11 @@ struct Traits<basic::BufferMutationSpec<S>> {
 template <class S>
 struct Traits<basic::ParameterMutationSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ParameterMutationSpec";
+  static constexpr const TypeInfo& info = detail::Types::ParameterMutationSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "parameter_name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.parameter_name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ParameterMutationSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3029,22 +3456,11 @@ struct Traits<basic::ParameterMutationSpec<S>> {
 template <class S>
 struct Traits<basic::GradientToParameterSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "GradientToParameterSpec";
+  static constexpr const TypeInfo& info = detail::Types::GradientToParameterSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "parameter_name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.parameter_name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::GradientToParameterSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3062,22 +3478,11 @@ struct Traits<basic::GradientToParameterSpec<S>> {
 template <class S>
 struct Traits<basic::GradientToUserInputSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "GradientToUserInputSpec";
+  static constexpr const TypeInfo& info = detail::Types::GradientToUserInputSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "user_input_name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.user_input_name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::GradientToUserInputSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3095,22 +3500,11 @@ struct Traits<basic::GradientToUserInputSpec<S>> {
 template <class S>
 struct Traits<basic::UserInputMutationSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "UserInputMutationSpec";
+  static constexpr const TypeInfo& info = detail::Types::UserInputMutationSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "arg", true, Wire::structure},
-      {20, "user_input_name", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.user_input_name, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::UserInputMutationSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3128,20 +3522,11 @@ struct Traits<basic::UserInputMutationSpec<S>> {
 template <class S>
 struct Traits<basic::OutputTokenSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "OutputTokenSpec";
+  static constexpr const TypeInfo& info = detail::Types::OutputTokenSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::OutputTokenSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3157,26 +3542,11 @@ struct Traits<basic::OutputTokenSpec<S>> {
 template <class S>
 struct Traits<basic::RangeConstraint<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "RangeConstraint";
+  static constexpr const TypeInfo& info = detail::Types::RangeConstraint;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 1;
-  static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "min_val", false, Wire::i64},
-      {20, "max_val", false, Wire::i64},
-      {1000, "min_float", false, Wire::f64},
-      {1001, "max_float", false, Wire::f64},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.min_val, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.max_val, std::integral_constant<std::size_t, 1>()); return true;
-      case 1000: f(object.min_float, std::integral_constant<std::size_t, 2>()); return true;
-      case 1001: f(object.max_float, std::integral_constant<std::size_t, 3>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::RangeConstraint;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3198,20 +3568,11 @@ struct Traits<basic::RangeConstraint<S>> {
 template <class S>
 struct Traits<basic::NamedTupleDef<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "NamedTupleDef";
+  static constexpr const TypeInfo& info = detail::Types::NamedTupleDef;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "field_names", true, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.field_names, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::NamedTupleDef;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3227,22 +3588,11 @@ struct Traits<basic::NamedTupleDef<S>> {
 template <class S>
 struct Traits<basic::SchemaVersion<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "SchemaVersion";
+  static constexpr const TypeInfo& info = detail::Types::SchemaVersion;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "major", true, Wire::i64},
-      {20, "minor", true, Wire::i64},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.major, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.minor, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::SchemaVersion;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3260,24 +3610,11 @@ struct Traits<basic::SchemaVersion<S>> {
 template <class S>
 struct Traits<basic::Writer<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "Writer";
+  static constexpr const TypeInfo& info = detail::Types::Writer;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "version", true, Wire::text},
-      {30, "revision", true, Wire::i64},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.version, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.revision, std::integral_constant<std::size_t, 2>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::Writer;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3297,30 +3634,11 @@ struct Traits<basic::Writer<S>> {
 template <class S>
 struct Traits<basic::AOTInductorModelPickleData<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "AOTInductorModelPickleData";
+  static constexpr const TypeInfo& info = detail::Types::AOTInductorModelPickleData;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 6> fields{ {
-      {1, "library_basename", true, Wire::text},
-      {2, "input_names", true, Wire::list},
-      {3, "output_names", true, Wire::list},
-      {4, "floating_point_input_dtype", false, Wire::i64},
-      {5, "floating_point_output_dtype", false, Wire::i64},
-      {6, "aot_inductor_model_is_cpu", false, Wire::boolean},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 1: f(object.library_basename, std::integral_constant<std::size_t, 0>()); return true;
-      case 2: f(object.input_names, std::integral_constant<std::size_t, 1>()); return true;
-      case 3: f(object.output_names, std::integral_constant<std::size_t, 2>()); return true;
-      case 4: f(object.floating_point_input_dtype, std::integral_constant<std::size_t, 3>()); return true;
-      case 5: f(object.floating_point_output_dtype, std::integral_constant<std::size_t, 4>()); return true;
-      case 6: f(object.aot_inductor_model_is_cpu, std::integral_constant<std::size_t, 5>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::AOTInductorModelPickleData;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3346,30 +3664,11 @@ struct Traits<basic::AOTInductorModelPickleData<S>> {
 template <class S>
 struct Traits<basic::IndexEntry<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "IndexEntry";
+  static constexpr const TypeInfo& info = detail::Types::IndexEntry;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
-  static constexpr std::array<FieldInfo, 6> fields{ {
-      {10, "program", true, Wire::text},
-      {20, "form", true, Wire::text},
-      {30, "record", true, Wire::text},
-      {40, "crc32", true, Wire::i64},
-      {50, "size", true, Wire::i64},
-      {60, "sha256", true, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.program, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.form, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.record, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.crc32, std::integral_constant<std::size_t, 3>()); return true;
-      case 50: f(object.size, std::integral_constant<std::size_t, 4>()); return true;
-      case 60: f(object.sha256, std::integral_constant<std::size_t, 5>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::IndexEntry;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3395,22 +3694,11 @@ struct Traits<basic::IndexEntry<S>> {
 template <class S>
 struct Traits<basic::ArchiveIndex<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ArchiveIndex";
+  static constexpr const TypeInfo& info = detail::Types::ArchiveIndex;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 11;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "writer", true, Wire::structure},
-      {20, "entries", true, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.writer, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.entries, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ArchiveIndex;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3428,33 +3716,11 @@ struct Traits<basic::ArchiveIndex<S>> {
 template <class S>
 struct Traits<basic::Value<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "Value";
+  static constexpr const TypeInfo& info = detail::Types::Value;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 22> fields{ {
-      {10, "as_none", false, Wire::boolean},
-      {20, "as_tensor", false, Wire::structure},
-      {50, "as_int", false, Wire::i64},
-      {80, "as_float", false, Wire::f64},
-      {100, "as_string", false, Wire::text},
-      {110, "as_sym_int", false, Wire::structure},
-      {130, "as_scalar_type", false, Wire::i32},
-      {140, "as_memory_format", false, Wire::i32},
-      {150, "as_layout", false, Wire::i32},
-      {160, "as_device", false, Wire::structure},
-      {170, "as_bool", false, Wire::boolean},
-      {182, "as_sym_bool", false, Wire::structure},
-      {220, "as_operator", false, Wire::text},
-      {230, "as_sym_float", false, Wire::structure},
-      {260, "as_complex", false, Wire::structure},
-      {1000, "as_list", false, Wire::list},
-      {1001, "as_tuple", false, Wire::list},
-      {1002, "as_dict", false, Wire::list},
-      {1003, "as_enum", false, Wire::structure},
-      {1004, "as_subgraph", false, Wire::text},
-      {1005, "as_structure", false, Wire::text},
-      {1010, "as_extra_scalar_type", false, Wire::i32},
-  } };
+  static constexpr const auto& fields = detail::Fields::Value;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -3489,22 +3755,11 @@ struct Traits<basic::Value<S>> {
 template <class S>
 struct Traits<basic::ValueItem<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ValueItem";
+  static constexpr const TypeInfo& info = detail::Types::ValueItem;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 7;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "key", true, Wire::structure},
-      {20, "value", true, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.key, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.value, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ValueItem;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3522,46 +3777,11 @@ struct Traits<basic::ValueItem<S>> {
 template <class S>
 struct Traits<basic::TensorMeta<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "TensorMeta";
+  static constexpr const TypeInfo& info = detail::Types::TensorMeta;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
-  static constexpr std::array<FieldInfo, 14> fields{ {
-      {10, "dtype", true, Wire::i32},
-      {20, "sizes", true, Wire::list},
-      {30, "requires_grad", true, Wire::boolean},
-      {40, "device", true, Wire::structure},
-      {50, "strides", true, Wire::list},
-      {60, "storage_offset", true, Wire::structure},
-      {70, "layout", true, Wire::i32},
-      {1000, "conj", false, Wire::boolean},
-      {1001, "neg", false, Wire::boolean},
-      {1002, "inner", false, Wire::map},
-      {1003, "coalesced", false, Wire::boolean},
-      {1004, "subclass", false, Wire::text},
-      {1005, "context", false, Wire::structure},
-      {1006, "extra_dtype", false, Wire::i32},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.dtype, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.sizes, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.requires_grad, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.device, std::integral_constant<std::size_t, 3>()); return true;
-      case 50: f(object.strides, std::integral_constant<std::size_t, 4>()); return true;
-      case 60: f(object.storage_offset, std::integral_constant<std::size_t, 5>()); return true;
-      case 70: f(object.layout, std::integral_constant<std::size_t, 6>()); return true;
-      case 1000: f(object.conj, std::integral_constant<std::size_t, 7>()); return true;
-      case 1001: f(object.neg, std::integral_constant<std::size_t, 8>()); return true;
-      case 1002: f(object.inner, std::integral_constant<std::size_t, 9>()); return true;
-      case 1003: f(object.coalesced, std::integral_constant<std::size_t, 10>()); return true;
-      case 1004: f(object.subclass, std::integral_constant<std::size_t, 11>()); return true;
-      case 1005: f(object.context, std::integral_constant<std::size_t, 12>()); return true;
-      case 1006: f(object.extra_dtype, std::integral_constant<std::size_t, 13>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::TensorMeta;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3603,22 +3823,11 @@ struct Traits<basic::TensorMeta<S>> {
 template <class S>
 struct Traits<basic::NamedValue<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "NamedValue";
+  static constexpr const TypeInfo& info = detail::Types::NamedValue;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "value", false, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.value, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::NamedValue;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3636,24 +3845,11 @@ struct Traits<basic::NamedValue<S>> {
 template <class S>
 struct Traits<basic::Notes<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "Notes";
+  static constexpr const TypeInfo& info = detail::Types::Notes;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "metadata", true, Wire::map},
-      {20, "custom", false, Wire::structure},
-      {30, "module_stack", false, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.metadata, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.custom, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.module_stack, std::integral_constant<std::size_t, 2>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::Notes;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3673,24 +3869,11 @@ struct Traits<basic::Notes<S>> {
 template <class S>
 struct Traits<basic::InputToConstantInputSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "InputToConstantInputSpec";
+  static constexpr const TypeInfo& info = detail::Types::InputToConstantInputSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "value", true, Wire::structure},
-      {1000, "exact_value", false, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.value, std::integral_constant<std::size_t, 1>()); return true;
-      case 1000: f(object.exact_value, std::integral_constant<std::size_t, 2>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::InputToConstantInputSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3710,24 +3893,11 @@ struct Traits<basic::InputToConstantInputSpec<S>> {
 template <class S>
 struct Traits<basic::TreeSpecNode<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "TreeSpecNode";
+  static constexpr const TypeInfo& info = detail::Types::TreeSpecNode;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "type", true, Wire::text},
-      {20, "context", false, Wire::structure},
-      {30, "children", false, Wire::i64},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.type, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.context, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.children, std::integral_constant<std::size_t, 2>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::TreeSpecNode;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3747,26 +3917,11 @@ struct Traits<basic::TreeSpecNode<S>> {
 template <class S>
 struct Traits<basic::GraphStructure<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "GraphStructure";
+  static constexpr const TypeInfo& info = detail::Types::GraphStructure;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 4> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "target", true, Wire::text},
-      {30, "spec", false, Wire::list},
-      {40, "callee", false, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.target, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.spec, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.callee, std::integral_constant<std::size_t, 3>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::GraphStructure;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3788,32 +3943,11 @@ struct Traits<basic::GraphStructure<S>> {
 template <class S>
 struct Traits<basic::PayloadMeta<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "PayloadMeta";
+  static constexpr const TypeInfo& info = detail::Types::PayloadMeta;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "path_name", true, Wire::text},
-      {20, "is_param", true, Wire::boolean},
-      {30, "use_pickle", true, Wire::boolean},
-      {40, "tensor_meta", false, Wire::structure},
-      {1000, "alias_of", false, Wire::text},
-      {1001, "inner", false, Wire::map},
-      {1002, "absent", false, Wire::boolean},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.path_name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.is_param, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.use_pickle, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.tensor_meta, std::integral_constant<std::size_t, 3>()); return true;
-      case 1000: f(object.alias_of, std::integral_constant<std::size_t, 4>()); return true;
-      case 1001: f(object.inner, std::integral_constant<std::size_t, 5>()); return true;
-      case 1002: f(object.absent, std::integral_constant<std::size_t, 6>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::PayloadMeta;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3841,20 +3975,11 @@ struct Traits<basic::PayloadMeta<S>> {
 template <class S>
 struct Traits<basic::PayloadConfig<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "PayloadConfig";
+  static constexpr const TypeInfo& info = detail::Types::PayloadConfig;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "config", true, Wire::map},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.config, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::PayloadConfig;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3870,52 +3995,11 @@ struct Traits<basic::PayloadConfig<S>> {
 template <class S>
 struct Traits<basic::Graph<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "Graph";
+  static constexpr const TypeInfo& info = detail::Types::Graph;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
-  static constexpr std::array<FieldInfo, 17> fields{ {
-      {10, "inputs", true, Wire::list},
-      {20, "outputs", true, Wire::list},
-      {30, "nodes", true, Wire::list},
-      {40, "tensor_values", true, Wire::map},
-      {50, "sym_int_values", true, Wire::map},
-      {60, "sym_bool_values", true, Wire::map},
-      {70, "is_single_tensor_return", false, Wire::boolean},
-      {80, "custom_obj_values", false, Wire::map},
-      {90, "sym_float_values", false, Wire::map},
-      {1000, "placeholder_metadata", false, Wire::map},
-      {1001, "output_metadata", false, Wire::map},
-      {1002, "exact_output", false, Wire::structure},
-      {1003, "order", false, Wire::list},
-      {1004, "getitem_metadata", false, Wire::map},
-      {1005, "constants", false, Wire::list},
-      {1006, "get_attr_metadata", false, Wire::map},
-      {1007, "structures", false, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.inputs, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.outputs, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.nodes, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.tensor_values, std::integral_constant<std::size_t, 3>()); return true;
-      case 50: f(object.sym_int_values, std::integral_constant<std::size_t, 4>()); return true;
-      case 60: f(object.sym_bool_values, std::integral_constant<std::size_t, 5>()); return true;
-      case 70: f(object.is_single_tensor_return, std::integral_constant<std::size_t, 6>()); return true;
-      case 80: f(object.custom_obj_values, std::integral_constant<std::size_t, 7>()); return true;
-      case 90: f(object.sym_float_values, std::integral_constant<std::size_t, 8>()); return true;
-      case 1000: f(object.placeholder_metadata, std::integral_constant<std::size_t, 9>()); return true;
-      case 1001: f(object.output_metadata, std::integral_constant<std::size_t, 10>()); return true;
-      case 1002: f(object.exact_output, std::integral_constant<std::size_t, 11>()); return true;
-      case 1003: f(object.order, std::integral_constant<std::size_t, 12>()); return true;
-      case 1004: f(object.getitem_metadata, std::integral_constant<std::size_t, 13>()); return true;
-      case 1005: f(object.constants, std::integral_constant<std::size_t, 14>()); return true;
-      case 1006: f(object.get_attr_metadata, std::integral_constant<std::size_t, 15>()); return true;
-      case 1007: f(object.structures, std::integral_constant<std::size_t, 16>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::Graph;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -3963,24 +4047,11 @@ struct Traits<basic::Graph<S>> {
 template <class S>
 struct Traits<basic::GraphArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "GraphArgument";
+  static constexpr const TypeInfo& info = detail::Types::GraphArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 17;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "graph", true, Wire::structure},
-      {1000, "node", false, Wire::text},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.graph, std::integral_constant<std::size_t, 1>()); return true;
-      case 1000: f(object.node, std::integral_constant<std::size_t, 2>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::GraphArgument;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4000,42 +4071,11 @@ struct Traits<basic::GraphArgument<S>> {
 template <class S>
 struct Traits<basic::Argument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "Argument";
+  static constexpr const TypeInfo& info = detail::Types::Argument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 31> fields{ {
-      {10, "as_none", false, Wire::boolean},
-      {20, "as_tensor", false, Wire::structure},
-      {30, "as_tensors", false, Wire::list},
-      {50, "as_int", false, Wire::i64},
-      {70, "as_ints", false, Wire::list},
-      {80, "as_float", false, Wire::f64},
-      {90, "as_floats", false, Wire::list},
-      {100, "as_string", false, Wire::text},
-      {101, "as_strings", false, Wire::list},
-      {110, "as_sym_int", false, Wire::structure},
-      {120, "as_sym_ints", false, Wire::list},
-      {130, "as_scalar_type", false, Wire::i32},
-      {140, "as_memory_format", false, Wire::i32},
-      {150, "as_layout", false, Wire::i32},
-      {160, "as_device", false, Wire::structure},
-      {170, "as_bool", false, Wire::boolean},
-      {180, "as_bools", false, Wire::list},
-      {182, "as_sym_bool", false, Wire::structure},
-      {184, "as_sym_bools", false, Wire::list},
-      {200, "as_graph", false, Wire::structure},
-      {190, "as_optional_tensors", false, Wire::list},
-      {210, "as_custom_obj", false, Wire::structure},
-      {220, "as_operator", false, Wire::text},
-      {230, "as_sym_float", false, Wire::structure},
-      {240, "as_sym_floats", false, Wire::list},
-      {250, "as_optional_tensor", false, Wire::structure},
-      {260, "as_complex", false, Wire::structure},
-      {270, "as_nested_tensors", false, Wire::list},
-      {280, "as_int_lists", false, Wire::list},
-      {290, "as_string_to_argument", false, Wire::map},
-      {300, "as_float_lists", false, Wire::list},
-  } };
+  static constexpr const auto& fields = detail::Fields::Argument;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -4079,24 +4119,11 @@ struct Traits<basic::Argument<S>> {
 template <class S>
 struct Traits<basic::NamedArgument<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "NamedArgument";
+  static constexpr const TypeInfo& info = detail::Types::NamedArgument;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 6;
-  static constexpr std::array<FieldInfo, 3> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "arg", true, Wire::structure},
-      {30, "kind", false, Wire::i32},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.arg, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.kind, std::integral_constant<std::size_t, 2>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::NamedArgument;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4116,38 +4143,11 @@ struct Traits<basic::NamedArgument<S>> {
 template <class S>
 struct Traits<basic::Node<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "Node";
+  static constexpr const TypeInfo& info = detail::Types::Node;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
-  static constexpr std::array<FieldInfo, 10> fields{ {
-      {10, "target", true, Wire::text},
-      {20, "inputs", true, Wire::list},
-      {30, "outputs", true, Wire::list},
-      {40, "metadata", true, Wire::map},
-      {50, "is_hop_single_tensor_return", false, Wire::boolean},
-      {60, "name", false, Wire::text},
-      {1000, "exact_inputs", false, Wire::list},
-      {1001, "custom", false, Wire::structure},
-      {1002, "subgraphs", false, Wire::list},
-      {1003, "module_stack", false, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.target, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.inputs, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.outputs, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.metadata, std::integral_constant<std::size_t, 3>()); return true;
-      case 50: f(object.is_hop_single_tensor_return, std::integral_constant<std::size_t, 4>()); return true;
-      case 60: f(object.name, std::integral_constant<std::size_t, 5>()); return true;
-      case 1000: f(object.exact_inputs, std::integral_constant<std::size_t, 6>()); return true;
-      case 1001: f(object.custom, std::integral_constant<std::size_t, 7>()); return true;
-      case 1002: f(object.subgraphs, std::integral_constant<std::size_t, 8>()); return true;
-      case 1003: f(object.module_stack, std::integral_constant<std::size_t, 9>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::Node;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4181,20 +4181,11 @@ struct Traits<basic::Node<S>> {
 template <class S>
 struct Traits<basic::UserInputSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "UserInputSpec";
+  static constexpr const TypeInfo& info = detail::Types::UserInputSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::UserInputSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4210,18 +4201,11 @@ struct Traits<basic::UserInputSpec<S>> {
 template <class S>
 struct Traits<basic::InputSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "InputSpec";
+  static constexpr const TypeInfo& info = detail::Types::InputSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "user_input", false, Wire::structure},
-      {20, "parameter", false, Wire::structure},
-      {30, "buffer", false, Wire::structure},
-      {40, "tensor_constant", false, Wire::structure},
-      {50, "custom_obj", false, Wire::structure},
-      {70, "token", false, Wire::structure},
-      {60, "constant_input", false, Wire::structure},
-  } };
+  static constexpr const auto& fields = detail::Fields::InputSpec;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -4241,20 +4225,11 @@ struct Traits<basic::InputSpec<S>> {
 template <class S>
 struct Traits<basic::UserOutputSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "UserOutputSpec";
+  static constexpr const TypeInfo& info = detail::Types::UserOutputSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 4;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "arg", true, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.arg, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::UserOutputSpec;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4270,19 +4245,11 @@ struct Traits<basic::UserOutputSpec<S>> {
 template <class S>
 struct Traits<basic::OutputSpec<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "OutputSpec";
+  static constexpr const TypeInfo& info = detail::Types::OutputSpec;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = true;
   static constexpr std::size_t min_size = 2;
-  static constexpr std::array<FieldInfo, 8> fields{ {
-      {10, "user_output", false, Wire::structure},
-      {20, "loss_output", false, Wire::structure},
-      {30, "buffer_mutation", false, Wire::structure},
-      {40, "gradient_to_parameter", false, Wire::structure},
-      {50, "gradient_to_user_input", false, Wire::structure},
-      {60, "user_input_mutation", false, Wire::structure},
-      {70, "token", false, Wire::structure},
-      {80, "parameter_mutation", false, Wire::structure},
-  } };
+  static constexpr const auto& fields = detail::Fields::OutputSpec;
 
   template <class F>
   [[gnu::always_inline]] static bool with_member(std::int32_t id, F&& f) {
@@ -4303,22 +4270,11 @@ struct Traits<basic::OutputSpec<S>> {
 template <class S>
 struct Traits<basic::GraphSignature<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "GraphSignature";
+  static constexpr const TypeInfo& info = detail::Types::GraphSignature;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 5;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "input_specs", true, Wire::list},
-      {20, "output_specs", true, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.input_specs, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.output_specs, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::GraphSignature;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4336,32 +4292,11 @@ struct Traits<basic::GraphSignature<S>> {
 template <class S>
 struct Traits<basic::ModuleCallSignature<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ModuleCallSignature";
+  static constexpr const TypeInfo& info = detail::Types::ModuleCallSignature;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 9;
-  static constexpr std::array<FieldInfo, 7> fields{ {
-      {10, "inputs", true, Wire::list},
-      {20, "outputs", true, Wire::list},
-      {30, "in_spec", true, Wire::text},
-      {40, "out_spec", true, Wire::text},
-      {50, "forward_arg_names", false, Wire::list},
-      {1000, "exact_in_spec", false, Wire::list},
-      {1001, "exact_out_spec", false, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.inputs, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.outputs, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.in_spec, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.out_spec, std::integral_constant<std::size_t, 3>()); return true;
-      case 50: f(object.forward_arg_names, std::integral_constant<std::size_t, 4>()); return true;
-      case 1000: f(object.exact_in_spec, std::integral_constant<std::size_t, 5>()); return true;
-      case 1001: f(object.exact_out_spec, std::integral_constant<std::size_t, 6>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ModuleCallSignature;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4389,22 +4324,11 @@ struct Traits<basic::ModuleCallSignature<S>> {
 template <class S>
 struct Traits<basic::ModuleCallEntry<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ModuleCallEntry";
+  static constexpr const TypeInfo& info = detail::Types::ModuleCallEntry;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "fqn", true, Wire::text},
-      {30, "signature", false, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.fqn, std::integral_constant<std::size_t, 0>()); return true;
-      case 30: f(object.signature, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ModuleCallEntry;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4422,30 +4346,11 @@ struct Traits<basic::ModuleCallEntry<S>> {
 template <class S>
 struct Traits<basic::GraphModule<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "GraphModule";
+  static constexpr const TypeInfo& info = detail::Types::GraphModule;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 23;
-  static constexpr std::array<FieldInfo, 6> fields{ {
-      {10, "graph", true, Wire::structure},
-      {50, "signature", true, Wire::structure},
-      {60, "module_call_graph", true, Wire::list},
-      {40, "metadata", false, Wire::map},
-      {70, "treespec_namedtuple_fields", false, Wire::map},
-      {1000, "custom", false, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.graph, std::integral_constant<std::size_t, 0>()); return true;
-      case 50: f(object.signature, std::integral_constant<std::size_t, 1>()); return true;
-      case 60: f(object.module_call_graph, std::integral_constant<std::size_t, 2>()); return true;
-      case 40: f(object.metadata, std::integral_constant<std::size_t, 3>()); return true;
-      case 70: f(object.treespec_namedtuple_fields, std::integral_constant<std::size_t, 4>()); return true;
-      case 1000: f(object.custom, std::integral_constant<std::size_t, 5>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::GraphModule;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4471,36 +4376,11 @@ struct Traits<basic::GraphModule<S>> {
 template <class S>
 struct Traits<basic::ExportedProgram<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ExportedProgram";
+  static constexpr const TypeInfo& info = detail::Types::ExportedProgram;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 35;
-  static constexpr std::array<FieldInfo, 9> fields{ {
-      {10, "graph_module", true, Wire::structure},
-      {20, "opset_version", true, Wire::map},
-      {30, "range_constraints", true, Wire::map},
-      {60, "schema_version", true, Wire::structure},
-      {70, "verifiers", false, Wire::list},
-      {80, "torch_version", false, Wire::text},
-      {90, "guards_code", false, Wire::list},
-      {1000, "writer", false, Wire::structure},
-      {1001, "beyond", false, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.graph_module, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.opset_version, std::integral_constant<std::size_t, 1>()); return true;
-      case 30: f(object.range_constraints, std::integral_constant<std::size_t, 2>()); return true;
-      case 60: f(object.schema_version, std::integral_constant<std::size_t, 3>()); return true;
-      case 70: f(object.verifiers, std::integral_constant<std::size_t, 4>()); return true;
-      case 80: f(object.torch_version, std::integral_constant<std::size_t, 5>()); return true;
-      case 90: f(object.guards_code, std::integral_constant<std::size_t, 6>()); return true;
-      case 1000: f(object.writer, std::integral_constant<std::size_t, 7>()); return true;
-      case 1001: f(object.beyond, std::integral_constant<std::size_t, 8>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ExportedProgram;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4532,22 +4412,11 @@ struct Traits<basic::ExportedProgram<S>> {
 template <class S>
 struct Traits<basic::ExternKernelNode<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ExternKernelNode";
+  static constexpr const TypeInfo& info = detail::Types::ExternKernelNode;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 13;
-  static constexpr std::array<FieldInfo, 2> fields{ {
-      {10, "name", true, Wire::text},
-      {20, "node", true, Wire::structure},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.name, std::integral_constant<std::size_t, 0>()); return true;
-      case 20: f(object.node, std::integral_constant<std::size_t, 1>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ExternKernelNode;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {
@@ -4565,20 +4434,11 @@ struct Traits<basic::ExternKernelNode<S>> {
 template <class S>
 struct Traits<basic::ExternKernelNodes<S>> {
   using Storage = S;
-  static constexpr std::string_view name = "ExternKernelNodes";
+  static constexpr const TypeInfo& info = detail::Types::ExternKernelNodes;
+  static constexpr std::string_view name = info.name;
   static constexpr bool is_union = false;
   static constexpr std::size_t min_size = 3;
-  static constexpr std::array<FieldInfo, 1> fields{ {
-      {10, "nodes", true, Wire::list},
-  } };
-
-  template <class Object, class F>
-  static bool with_field(Object& object, std::int32_t id, F&& f) {
-    switch (id) {
-      case 10: f(object.nodes, std::integral_constant<std::size_t, 0>()); return true;
-      default: return false;
-    }
-  }
+  static constexpr const auto& fields = detail::Fields::ExternKernelNodes;
 
   template <class Object, class F>
   [[gnu::always_inline]] static void each_field(Object& object, F&& f) {

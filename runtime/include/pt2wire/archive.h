@@ -32,7 +32,7 @@ struct ArchiveOptions {
   std::optional<Form> form;    ///< which form to read, whatever the index says
   /// Weights may be written to, as buffers are: their pages are copied for this process then, and the file stays as it is.
   bool private_writes = false;
-  Limits limits = {};          ///< of each document
+  Limits limits = {};          ///< of each document: they grow with it, and so with the archive; `within` bounds the sum
   Limits inflated_limits = {128, std::size_t{12} << 20};  ///< the same of one that is deflated, by its compressed bytes
   ZipLimits zip_limits = {};
 

@@ -17,8 +17,9 @@ namespace pt2wire {
 /// `Error` with the offset of the value at fault.
 class CompactReader {
  public:
-  CompactReader(const std::uint8_t* data, std::size_t size) noexcept
-      : begin_(data), at_(data), end_(data + size) {}
+  /// At most `levels` structs and unions may lie inside each other.
+  CompactReader(const std::uint8_t* data, std::size_t size, int levels = max_depth) noexcept
+      : begin_(data), at_(data), end_(data + size), levels_(levels) {}
 
   std::size_t offset() const noexcept { return static_cast<std::size_t>(at_ - begin_); }
   std::size_t remaining() const noexcept { return static_cast<std::size_t>(end_ - at_); }
@@ -31,7 +32,7 @@ class CompactReader {
   }
 
   void enter_struct() {
-    if (++depth_ > max_depth) refuse_depth();
+    if (++depth_ > levels_) refuse_depth();
   }
   void leave_struct() noexcept { --depth_; }
 
@@ -224,7 +225,7 @@ class CompactReader {
   [[gnu::noinline, gnu::cold, noreturn]] void refuse_delta() const { fail_before(1, "the field id is over 32767"); }
 
   [[gnu::noinline, gnu::cold, noreturn]] void refuse_depth() const {
-    fail("more than 64 structs and unions lie inside each other");
+    fail("more than " + std::to_string(levels_) + " structs and unions lie inside each other");
   }
 
   [[gnu::noinline, gnu::cold, noreturn]] void refuse_id(std::int32_t id) const {
@@ -242,6 +243,7 @@ class CompactReader {
   const std::uint8_t* begin_;
   const std::uint8_t* at_;
   const std::uint8_t* end_;
+  int levels_;
   int depth_ = 0;
 };
 

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "pt2wire/bytes.h"
 #include "pt2wire/wire.h"
 
 namespace pt2wire {
@@ -25,6 +28,16 @@ class CompactWriter {
 
   /// What was written.
   std::string finish() const { return std::string(buffer_, size_); }
+
+  /// The same without a copy; nothing is left here.
+  Bytes release() {
+    if (void* const fitting = std::realloc(buffer_, std::max(size_, std::size_t{1}))) buffer_ = static_cast<char*>(fitting);
+    char* const buffer = std::exchange(buffer_, nullptr);
+    capacity_ = 0;
+    return Bytes::share(buffer, std::exchange(size_, 0), std::shared_ptr<void>(buffer, std::free));
+  }
+
+  std::size_t size() const noexcept { return size_; }
 
   void begin_struct() noexcept {}
   void end_struct() { put(0); }

@@ -88,13 +88,13 @@ class Decoder {
         field = reader_.next_field(field);
       });
       if (field == first) {
-        guard.position = position_of(detail::type_info<T>, field);
-        if (guard.position != detail::no_position) refuse_known(detail::type_info<T>, guard.position, field, seen);
+        guard.position = position_of(Traits<T>::info, field);
+        if (guard.position != detail::no_position) refuse_known(Traits<T>::info, guard.position, field, seen);
         field = skip_unknown(field);
       }
     }
-    constexpr std::uint64_t required = detail::type_info<T>.required;
-    if ((seen & required) != required) refuse_lack(detail::type_info<T>, required & ~seen);
+    constexpr std::uint64_t required = Traits<T>::info.required;
+    if ((seen & required) != required) refuse_lack(Traits<T>::info, required & ~seen);
   }
 
   template <class T>
@@ -104,7 +104,7 @@ class Decoder {
     if (field.is_end()) refuse_union(Traits<T>::name, "no member");
     const bool known = Traits<T>::with_member(field.id(), [&](auto index) {
       guard.position = index();
-      expect(field.wire(), Traits<T>::fields[index()].wire);
+      expect(field.wire(), Traits<T>::fields[index()].value->wire);
       read_field(field, out.variant().template emplace<index() + 1>());
       guard.position = detail::no_position;
     });
@@ -116,8 +116,8 @@ class Decoder {
     if (!reader_.next_field(field).is_end()) refuse_union(Traits<T>::name, "two members");
   }
 
-  [[gnu::noinline]] static std::size_t position_of(const detail::TypeInfo& type, FieldHeader field) noexcept {
-    return type.position_of([field](const FieldInfo& info) { return info.id == field.id(); });
+  [[gnu::noinline]] static std::size_t position_of(const TypeInfo& type, FieldHeader field) noexcept {
+    return detail::position_of(type, [field](const FieldInfo& info) { return info.id == field.id(); });
   }
 
   [[gnu::noinline]] FieldHeader skip_unknown(FieldHeader field) {
@@ -130,9 +130,9 @@ class Decoder {
 
   template <class T, std::size_t Position>
   static constexpr bool is_field(FieldHeader found) noexcept {
-    constexpr FieldInfo info = Traits<T>::fields[Position];
-    return found == FieldHeader(info.id, info.wire) ||
-           (info.wire == Wire::boolean && found == FieldHeader(info.id, Wire::no));
+    constexpr std::int16_t id = Traits<T>::fields[Position].id;
+    constexpr Wire wire = Traits<T>::fields[Position].value->wire;
+    return found == FieldHeader(id, wire) || (wire == Wire::boolean && found == FieldHeader(id, Wire::no));
   }
 
   void read_field(FieldHeader field, bool& out) { out = reader_.read_bool(field); }
@@ -245,13 +245,13 @@ class Decoder {
   }
   [[gnu::noinline, gnu::cold, noreturn]] void refuse_twice() const { reader_.fail("the field is there twice"); }
   /// A field that is there already, or with another wire type.
-  [[gnu::noinline, gnu::cold, noreturn]] void refuse_known(const detail::TypeInfo& type, std::size_t position,
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_known(const TypeInfo& type, std::size_t position,
                                                            FieldHeader field, std::uint64_t seen) const {
     if ((seen >> position & 1) != 0) refuse_twice();
-    refuse_wire(field.wire(), type.fields[position].wire);
+    refuse_wire(field.wire(), type.fields[position].value->wire);
   }
-  [[gnu::noinline, gnu::cold, noreturn]] void refuse_lack(const detail::TypeInfo& type, std::uint64_t missing) const {
-    reader_.fail(type.lacks(missing));
+  [[gnu::noinline, gnu::cold, noreturn]] void refuse_lack(const TypeInfo& type, std::uint64_t missing) const {
+    reader_.fail(detail::lacks(type, missing));
   }
 
   Reader reader_;

@@ -69,6 +69,18 @@ void copy(const From& from, To& to) {
   }
 }
 
+/// Decodes bytes in TCompact; at most `levels` structs and unions may lie inside each other.
+template <class T>
+T make_owned(const Bytes& compact, std::size_t budget, int levels, bool drop_unknown) {
+  T tree;
+  OwnedBuilder builder{budget};
+  Decoder<Owned, CompactReader> decoder(CompactReader(compact.data(), compact.size(), levels), builder);
+  decoder.read(tree);
+  decoder.reader().end();
+  if (!drop_unknown) refuse_skipped(decoder.skipped_fields());
+  return tree;
+}
+
 }  // namespace detail
 
 /// Decodes the bytes of one Thrift struct in TCompact, all of them, into a tree that owns what it holds.
@@ -81,13 +93,7 @@ void copy(const From& from, To& to) {
 /// hold fields that this header does not know and could not write again.
 template <class T>
 T decode_owned(const Bytes& bytes, const OwnedOptions& options = {}) {
-  T tree;
-  OwnedBuilder builder{options.limits.budget(bytes.size())};
-  Decoder<Owned, CompactReader> decoder(CompactReader(bytes.data(), bytes.size()), builder);
-  decoder.read(tree);
-  decoder.reader().end();
-  if (!options.drop_unknown) detail::refuse_skipped(decoder.skipped_fields());
-  return tree;
+  return detail::make_owned<T>(bytes, options.limits.budget(bytes.size()), max_depth, options.drop_unknown);
 }
 
 /// A copy of a tree that owns what it holds, however the tree is stored. Unknown union members stay unknown; unknown

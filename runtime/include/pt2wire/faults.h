@@ -94,45 +94,23 @@ struct KeyGuard {
   const String* key = nullptr;
 };
 
-/// What the decoders need to know of a struct or union where its C++ type does not matter. `required` is a mask of fields.
-struct TypeInfo {
-  std::string_view name;
-  const FieldInfo* fields;
-  std::size_t size;
-  std::uint64_t required;
-
-  /// Where the first field is of which `is_it` says so, or `no_position`.
-  template <class F>
-  std::size_t position_of(F&& is_it) const noexcept {
-    for (std::size_t i = 0; i != size; ++i) {
-      if (is_it(fields[i])) return i;
-    }
-    return no_position;
+/// Where the first field is of which `is_it` says so, or `no_position`.
+template <class F>
+std::size_t position_of(const TypeInfo& type, F&& is_it) noexcept {
+  for (std::size_t i = 0; i != type.size; ++i) {
+    if (is_it(type.fields[i])) return i;
   }
-
-  /// `missing` is a mask of fields.
-  [[gnu::noinline, gnu::cold]] std::string lacks(std::uint64_t missing) const {
-    std::string names;
-    for (std::size_t i = 0; i != size; ++i) {
-      if ((missing >> i & 1) != 0) names += (names.empty() ? "" : ", ") + std::string(fields[i].name);
-    }
-    return "the struct " + std::string(name) + " lacks " + names;
-  }
-};
-
-template <class T>
-constexpr TypeInfo make_type_info() noexcept {
-  constexpr const auto& fields = Traits<T>::fields;
-  static_assert(fields.size() <= 64, "the fields seen are a mask of 64 bits");
-  TypeInfo info{Traits<T>::name, fields.data(), fields.size(), 0};
-  for (std::size_t i = 0; i != fields.size(); ++i) {
-    if (fields[i].required) info.required |= std::uint64_t{1} << i;
-  }
-  return info;
+  return no_position;
 }
 
-template <class T>
-inline constexpr TypeInfo type_info = make_type_info<T>();
+/// What is said of a struct without the fields of a mask.
+[[gnu::noinline, gnu::cold]] inline std::string lacks(const TypeInfo& type, std::uint64_t missing) {
+  std::string names;
+  for (std::size_t i = 0; i != type.size; ++i) {
+    if ((missing >> i & 1) != 0) names += (names.empty() ? "" : ", ") + std::string(type.fields[i].name);
+  }
+  return "the struct " + std::string(type.name) + " lacks " + names;
+}
 
 }  // namespace detail
 }  // namespace pt2wire

@@ -149,10 +149,6 @@ struct OwnedBuilder {
     out.assign(bytes.begin(), bytes.end());
   }
 
-  // The same for text and bytes that will not last.
-  void string_copy(std::string& out, std::string_view text) { string(out, text); }
-  void binary_copy(std::vector<std::uint8_t>& out, std::string_view bytes) { binary(out, bytes); }
-
   template <class T>
   auto list(std::vector<T>& out, std::size_t size) {
     spend(size, sizeof(T));

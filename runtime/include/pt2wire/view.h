@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
@@ -119,10 +118,6 @@ struct ViewBuilder {
     out = Span<std::uint8_t>(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
 
-  /// The same for text and bytes that will not last.
-  void string_copy(std::string_view& out, std::string_view text) { out = copy(text); }
-  void binary_copy(Span<std::uint8_t>& out, std::string_view bytes) { binary(out, copy(bytes)); }
-
   template <class T>
   T* list(Span<T>& out, std::size_t size) {
     if (size == 0) return nullptr;
@@ -168,13 +163,6 @@ struct ViewBuilder {
   }
 
  private:
-  std::string_view copy(std::string_view text) {
-    if (text.empty()) return {};
-    char* const target = memory<char>(text.size());
-    std::memcpy(target, text.data(), text.size());
-    return {target, text.size()};
-  }
-
   template <class T>
   T* memory(std::size_t count) {
     if (T* const items = arena.allocate<T>(count)) return items;

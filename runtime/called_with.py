@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 
 from .generated import Struct, Union, json_codec
-from .generated.types import Argument, ExportedProgram, Graph
+from .generated.types import Argument, ExportedProgram, Graph, GraphSignature, InputSpec
 
 #: Where a graph describes what an argument names.
 _VALUES = {
@@ -16,6 +16,11 @@ _VALUES = {
     "as_sym_bool": "sym_bool_values",
     "as_custom_obj": "custom_obj_values",
 }
+
+
+def passed_inputs(signature: GraphSignature) -> list[InputSpec]:
+    """The inputs that a caller passes, in order: all but weights, constants, objects and tokens."""
+    return [spec for spec in signature.input_specs if spec.type in ("user_input", "constant_input")]
 
 
 def inputs_digest(tree: ExportedProgram) -> bytes:
@@ -47,12 +52,12 @@ def _digests(tree: ExportedProgram) -> Iterator[bytes]:
         for node in signature.exact_in_spec or ():
             yield _described(node)
     known: dict[tuple[str, str], bytes] = {}  # a hostile file may name one large description many times
-    for spec in module.signature.input_specs:
+    for spec in passed_inputs(module.signature):
         if spec.type == "constant_input":
             yield _described(spec.constant_input.value)
             if spec.constant_input.exact_value is not None:
                 yield _described(spec.constant_input.exact_value)
-        elif spec.type == "user_input":
+        else:
             argument = spec.user_input.arg
             name = _name(argument)
             if name is None:

@@ -6,18 +6,28 @@ import sys
 from typing import Any
 
 
+def path_of(kind: type) -> str:
+    """What a file calls a class: `MODULE:QUALIFIED_NAME`.
+
+    Example:
+        >>> path_of(int)
+        'builtins:int'
+    """
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
 def known_class(path: str, known: tuple[type, ...]) -> type | None:
     """The class that a caller has handed in, or None.
 
     Args:
-        path: `MODULE:QUALIFIED_NAME`.
+        path: As of `path_of`.
         known: The classes handed in.
 
     Example:
         >>> known_class("builtins:int", (int, str))
         <class 'int'>
     """
-    return next((kind for kind in known if f"{kind.__module__}:{kind.__qualname__}" == path), None)
+    return next((kind for kind in known if path_of(kind) == path), None)
 
 
 def handing_in(path: str) -> str:
@@ -45,9 +55,9 @@ def find_class(module: str, qualified_name: str, known: tuple[type, ...] = ()) -
         >>> find_class("this", "s") is None and "this" not in sys.modules
         True
     """
-    for kind in known:
-        if (kind.__module__, kind.__qualname__) == (module, qualified_name):
-            return kind
+    handed_in = known_class(f"{module}:{qualified_name}", known)
+    if handed_in is not None:
+        return handed_in
     found: Any = sys.modules.get(module)
     for name in qualified_name.split("."):
         # The namespace itself rather than getattr: a module may import what it is asked for.

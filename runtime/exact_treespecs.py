@@ -18,6 +18,7 @@ from .limits import DEFAULT_LIMITS, Limits, raising
 from .treespecs import (
     FACTORIES,
     LEAF,
+    MAX_CONTEXT_DEPTH,
     TYPE_NAME,
     EnumMember,
     Factory,
@@ -33,9 +34,6 @@ class TorchConstant:
     member: str
     text: str
     value: types.Value = field(compare=False)
-
-
-_MAX_CONTEXT_DEPTH = 100  # of a key of nested tuples, and of what a registered class keeps
 
 
 def parse_exact_treespec(
@@ -193,8 +191,8 @@ def plain_context(value: types.Value, depth: int = 0) -> Any:
     Raises:
         DeserializeError: It is none that a context may hold, or nested without end.
     """
-    if depth > _MAX_CONTEXT_DEPTH:
-        raise DeserializeError(f"expected at most {_MAX_CONTEXT_DEPTH} nested values, found more")
+    if depth > MAX_CONTEXT_DEPTH:
+        raise DeserializeError(f"expected at most {MAX_CONTEXT_DEPTH} nested values, found more")
     convert = _VALUES.get(value.type)
     if convert is None:
         raise DeserializeError(f"expected a constant, found {value.type}")

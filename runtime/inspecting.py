@@ -13,9 +13,8 @@ from .expression_parser import parse_expression
 from .expressions import Apply, Expression, Float, Integer, Rational
 from .generated import types
 from .layouts import ITEM_SIZES, element_type
+from .limits import INT64_MAX
 from .operators import TargetKind, parse_target
-
-_INT64_MAX = (1 << 63) - 1
 
 
 @dataclass(slots=True)
@@ -269,7 +268,7 @@ def _product(factors: Iterable[int]) -> int:
     product = 1
     for factor in factors:
         # Nothing was checked yet: a file may have as many sizes as it likes.
-        product = max(-_INT64_MAX, min(product * factor, _INT64_MAX))
+        product = max(-INT64_MAX, min(product * factor, INT64_MAX))
     return product
 
 

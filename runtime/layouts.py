@@ -26,6 +26,9 @@ def element_type(meta: TensorMeta) -> ScalarType | ExtraScalarType:
     return meta.dtype if meta.extra_dtype is None else meta.extra_dtype
 
 
+#: The dtypes of complex numbers.
+COMPLEX = frozenset((ScalarType.COMPLEXHALF, ScalarType.COMPLEXFLOAT, ScalarType.COMPLEXDOUBLE))
+
 #: Bytes of one element. Numbers of the two enums differ, so that they can be keys of one table.
 ITEM_SIZES: dict[ScalarType | ExtraScalarType, int] = {
     kind(dtype): bits // 8

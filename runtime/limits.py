@@ -10,6 +10,9 @@ from dataclasses import dataclass, fields
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
+#: What sizes, strides, offsets and numbers of bytes may be at most, in PyTorch and in files.
+INT64_MAX = (1 << 63) - 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Limits:

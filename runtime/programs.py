@@ -28,7 +28,8 @@ from .errors import Pt2WireError, SerializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
 from .exporting.payloads import PayloadRecords, export_constants, export_weights, with_objects
-from .generated import types
+from .generated.types import ExportedProgram as Tree
+from .generated.types import PayloadConfig
 from .importing import import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
@@ -305,7 +306,7 @@ def _new_program(
         raise
 
 
-def _warn_of_missing(*configs: types.PayloadConfig) -> None:
+def _warn_of_missing(*configs: PayloadConfig) -> None:
     missing = [fqn for config in configs for fqn, payload in config.config.items() if payload.absent]
     if missing:
         warn_user(
@@ -314,18 +315,14 @@ def _warn_of_missing(*configs: types.PayloadConfig) -> None:
         )
 
 
-def _warn_of_refusal(
-    tree: types.ExportedProgram, weights: types.PayloadConfig, constants: types.PayloadConfig
-) -> None:
+def _warn_of_refusal(tree: Tree, weights: PayloadConfig, constants: PayloadConfig) -> None:
     """Say at once what `load` will say: it refuses a few things that PyTorch takes."""
     for reason in _refusals(tree, weights, constants):
         warn_user(f"PyTorch can load this file, pt2wire will not: {reason}")
         return
 
 
-def _refusals(
-    tree: types.ExportedProgram, weights: types.PayloadConfig, constants: types.PayloadConfig
-) -> Iterator[object]:
+def _refusals(tree: Tree, weights: PayloadConfig, constants: PayloadConfig) -> Iterator[object]:
     """Why a program would not be loaded: what validation finds, then what importing alone knows.
 
     What the caller of `load` can permit is no refusal.
@@ -400,9 +397,7 @@ def _import(
         raise
 
 
-def _without_unused_objects(
-    tree: types.ExportedProgram, constants: Mapping[str, Payload], path: str
-) -> dict[str, Payload]:
+def _without_unused_objects(tree: Tree, constants: Mapping[str, Payload], path: str) -> dict[str, Payload]:
     """The constants but for pickles that nothing in the program needs: PyTorch adds objects that it takes."""
     unused = unused_objects(tree, config_of(constants))
     if unused:

@@ -21,10 +21,12 @@ from functools import lru_cache
 from typing import Any
 
 from .errors import DeserializeError
-from .limits import DEFAULT_LIMITS, Limits, raising
+from .limits import DEFAULT_LIMITS, INT64_MAX, Limits, raising
 
 PROTOCOL = 1
-_MAX_CONTEXT_DEPTH = 100  # of a key of nested tuples, and of what a registered class keeps
+
+#: Nesting of tuples that are a key, and of what a registered class keeps.
+MAX_CONTEXT_DEPTH = 100
 
 # The functions that a defaultdict may make its values with: module, name.
 FACTORIES = frozenset(
@@ -217,7 +219,7 @@ def _key(value: Any, path: str, depth: int) -> Any:
             return value
         case None | bool() | int() | float():
             return value
-        case list() if depth < _MAX_CONTEXT_DEPTH:  # JSON has no tuples, and only a tuple can be a key
+        case list() if depth < MAX_CONTEXT_DEPTH:  # JSON has no tuples, and only a tuple can be a key
             return tuple(_key(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value))
         case {"__enum__": _}:
             return _enum_member(value, path)
@@ -271,7 +273,7 @@ def _default_dict(context: Any, count: int, path: str) -> tuple[Factory, tuple[A
 
 def _deque(context: Any, count: int, path: str) -> int | None:
     length = _json(context, path) if isinstance(context, str) else context
-    if context is None or not (length is None or (type(length) is int and count <= length < 1 << 63)):
+    if context is None or not (length is None or (type(length) is int and count <= length <= INT64_MAX)):
         raise DeserializeError(
             f"expected 'null' or a length of at least {count}, found {_shown(context)}", path=path
         )
@@ -290,8 +292,8 @@ def _other(context: Any, count: int, path: str) -> Any:
 
 
 def _plain(value: Any, path: str, depth: int) -> Any:
-    if depth > _MAX_CONTEXT_DEPTH:
-        raise DeserializeError(f"expected at most {_MAX_CONTEXT_DEPTH} nested values, found more", path=path)
+    if depth > MAX_CONTEXT_DEPTH:
+        raise DeserializeError(f"expected at most {MAX_CONTEXT_DEPTH} nested values, found more", path=path)
     if isinstance(value, list):
         return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
     if isinstance(value, dict):

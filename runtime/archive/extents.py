@@ -17,9 +17,7 @@ from ..generated.types import (
     TensorMeta,
 )
 from ..layouts import ITEM_SIZES, element_type
-from ..limits import DEFAULT_LIMITS, Limits, raising
-
-_INT64_MAX = (1 << 63) - 1
+from ..limits import DEFAULT_LIMITS, INT64_MAX, Limits, raising
 
 
 class Extent(NamedTuple):
@@ -64,7 +62,7 @@ def tensor_extent(meta: TensorMeta, path: str, limits: Limits = DEFAULT_LIMITS) 
         elements *= size
         last += (size - 1) * stride
     nbytes = (last + 1) * item_size if elements else 0
-    if max(elements * item_size, nbytes, (offset + 1) * item_size) > _INT64_MAX:
+    if max(elements * item_size, nbytes, (offset + 1) * item_size) > INT64_MAX:
         raise DeserializeError(
             f"sizes {sizes}, strides {strides} and offset {offset} exceed 64 bits", path=path
         )
@@ -134,6 +132,6 @@ def _constant(value: SymInt, what: str, path: str) -> int:
     if value.type != "as_int":
         raise DeserializeError(f"expected integers as {what}, found a symbolic expression", path=path)
     number: int = value.as_int
-    if not 0 <= number <= _INT64_MAX:
+    if not 0 <= number <= INT64_MAX:
         raise DeserializeError(f"expected {what} of at least 0, found {number}", path=path)
     return number

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ..classes import find_class
+from ..classes import find_class, path_of
 from ..errors import SerializeError
 from ..generated import types
 from ..warning import warn_user
@@ -82,7 +82,7 @@ def _enum_member(value: enum.Enum, values: Values) -> types.Value:
 
 
 def class_path(kind: type) -> str:
-    """`MODULE:QUALIFIED_NAME` of a class.
+    """What the file calls a class.
 
     Raises:
         SerializeError: Nobody would find it by that: it is local to a function, say.
@@ -92,7 +92,7 @@ def class_path(kind: type) -> str:
             f"expected a class that its module knows, found {kind.__qualname__} of {kind.__module__}",
             hint="Define it at the top of its module",
         )
-    return f"{kind.__module__}:{kind.__qualname__}"
+    return path_of(kind)
 
 
 def _dtype(value: torch.dtype, values: Values) -> types.Value:

@@ -12,7 +12,7 @@ from torch.fx import Node
 
 from ..errors import SerializeError
 from ..generated import types
-from ..layouts import COMPRESSED
+from ..layouts import COMPLEX, COMPRESSED
 from ..sparse import parts_of
 from .symbols import Symbols
 from .tables import TypeTable
@@ -31,9 +31,6 @@ class _FromTorch(dict[Any, Any]):
 
 
 _SCALAR_TYPES: dict[torch.dtype, types.ScalarType] = _FromTorch("dtype", types.ScalarType)
-_COMPLEX = frozenset(
-    (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
-)
 _EXTRA_SCALAR_TYPES: dict[torch.dtype, types.ExtraScalarType] = _FromTorch("dtype", types.ExtraScalarType)
 _LAYOUTS: dict[torch.layout, types.Layout] = _FromTorch("layout", types.Layout)
 _MEMORY_FORMATS: dict[torch.memory_format, types.MemoryFormat] = _FromTorch(
@@ -210,7 +207,7 @@ def export_tensor_meta(tensor: torch.Tensor, symbols: Symbols) -> types.TensorMe
         layout=layout,
         extra_dtype=extra_dtype,
     )
-    if meta.dtype in _COMPLEX and tensor.is_conj():
+    if meta.dtype in COMPLEX and tensor.is_conj():
         meta.conj = True
     if tensor.is_neg():
         meta.neg = True

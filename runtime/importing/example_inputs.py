@@ -16,6 +16,7 @@ import torch
 from torch._export.non_strict_utils import _enable_graph_inputs_of_type_nn_module
 from torch.utils import _pytree as pytree
 
+from ..called_with import passed_inputs
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, Layout, SymInt, TensorMeta
 from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
@@ -153,10 +154,9 @@ def rebuild_example_inputs(
 ) -> ExampleInputs | None:
     """Stand-ins for a program's example inputs: meta tensors, and the numbers that it was traced with."""
     graph = tree.graph_module.graph
-    specs = tree.graph_module.signature.input_specs
+    specs = passed_inputs(tree.graph_module.signature)
     with within("graph_module.signature"):
-        wanted = [spec for spec in specs if spec.type in _INPUTS]
-        leaves = each("input_specs", wanted, lambda spec: _stand_in(spec, graph, permissions))
+        leaves = each("input_specs", specs, lambda spec: _stand_in(spec, graph, permissions))
     spec = _in_spec(tree, permissions)
     if len(leaves) != spec.num_leaves:
         raise DeserializeError(
@@ -256,7 +256,7 @@ def _unflatten(leaves: list[Any], spec: pytree.TreeSpec, path: str) -> ExampleIn
 def _as_described(leaves: list[Any], tree: ExportedProgram, permissions: Permissions) -> list[Any]:
     """The leaves, with the dtypes that the graph has for bytes, and with members of enums."""
     graph = tree.graph_module.graph
-    specs = [spec for spec in tree.graph_module.signature.input_specs if spec.type in _INPUTS]
+    specs = passed_inputs(tree.graph_module.signature)
     typed = list(leaves)
     for number, (leaf, spec) in enumerate(zip(leaves, specs, strict=False)):
         if spec.type == "constant_input" and spec.constant_input.exact_value is not None:
@@ -267,9 +267,6 @@ def _as_described(leaves: list[Any], tree: ExportedProgram, permissions: Permiss
             if meta is not None and meta.extra_dtype is not None and leaf.dtype is torch.uint8:
                 typed[number] = leaf.view(import_dtype(meta))
     return typed
-
-
-_INPUTS = ("user_input", "constant_input")
 
 
 def _stand_in(spec: InputSpec, graph: Graph, permissions: Permissions) -> Any:

@@ -9,6 +9,7 @@ expression, so that the bounds on these hold.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -133,6 +134,8 @@ class _Reader:
         self._inputs = inputs
         self._symbols = symbols
         self._places: dict[str, sympy.Symbol] = {}
+        self._names = {prefix: map(f"{prefix}{{}}".format, itertools.count()) for prefix in ("s", "zf")}
+        self._taken = set(symbols.by_name)
 
     def condition(self, guard: str) -> str:
         """The text of the expression that a guard is."""
@@ -233,6 +236,7 @@ class _Reader:
             if expression is not None:
                 self._symbols.shape_env.replacements[symbol] = expression
         self._places[text] = symbol
+        self._taken.add(symbol.name)
         self.sources[symbol] = [_Place(text)]
         return symbol
 
@@ -240,15 +244,8 @@ class _Reader:
         prefix, assumptions = ("zf", {"real": True}) if sort is float else ("s", {"integer": True})
         if is_nonnegative:
             assumptions["nonnegative"] = True
-        taken = {*self._symbols.by_name, *(symbol.name for symbol in self.sources)}
-        return sympy.Symbol(next(name for name in _names(prefix) if name not in taken), **assumptions)
-
-
-def _names(prefix: str) -> Iterator[str]:
-    index = 0
-    while True:
-        yield f"{prefix}{index}"
-        index += 1
+        name = next(name for name in self._names[prefix] if name not in self._taken)
+        return sympy.Symbol(name, **assumptions)
 
 
 def _chosen(test: _Term, body: _Term, orelse: _Term) -> _Term:

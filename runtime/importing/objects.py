@@ -10,6 +10,7 @@ from torch._library.fake_class_registry import has_fake_class, maybe_to_fake_obj
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export.graph_signature import CustomObjArgument
 
+from ..called_with import passed_inputs
 from ..errors import DeserializeError
 from ..generated import types
 from ..objects import object_class
@@ -28,10 +29,9 @@ class Objects:
         self, constants: Mapping[str, Any], signature: types.GraphSignature, examples: Sequence[Any] = ()
     ) -> None:
         self._constants = constants
-        taken = [spec for spec in signature.input_specs if spec.type in ("user_input", "constant_input")]
         self._examples = {
             spec.user_input.arg.as_custom_obj.name: example
-            for spec, example in zip(taken, examples, strict=False)
+            for spec, example in zip(passed_inputs(signature), examples, strict=False)
             if spec.type == "user_input" and spec.user_input.arg.type == "as_custom_obj"
         }
         self._inputs = {

@@ -12,7 +12,7 @@ import torch
 from ..archive.extents import Extent, check_payload, tensor_extent
 from ..archive.payloads import Payload, alias_problem, same_bytes
 from ..archive.records import OBJECT_PREFIXES, SCRIPT_OBJECT_PREFIX
-from ..classes import handing_in, known_class
+from ..classes import handing_in, known_class, path_of
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta, TensorMeta
 from ..layouts import PARTS, element_type
@@ -254,7 +254,7 @@ def _check_unpickled(tensor: torch.Tensor, meta: TensorMeta, where: str) -> None
         )
         raise DeserializeError(message, path=where)
     kind = type(tensor)
-    if meta.subclass is not None and f"{kind.__module__}:{kind.__qualname__}" != meta.subclass:
+    if meta.subclass is not None and path_of(kind) != meta.subclass:
         raise DeserializeError(
             f"expected a tensor of {meta.subclass[:80]!r} in a pickle, found one of {kind.__qualname__!r}",
             path=where,

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..called_with import passed_inputs
 from ..errors import DeserializeError
 from ..exact_treespecs import parse_exact_treespec, treespecs_agree
 from ..generated import types
@@ -242,7 +243,6 @@ def _is_call(spec: TreeSpecNode) -> bool:
 
 _CALLS = "graph_module.module_call_graph"
 _RETURNED = frozenset({"user_output", "loss_output"})
-_PASSED = frozenset({"user_input", "constant_input"})
 
 
 def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findings, limits: Limits) -> None:
@@ -257,7 +257,7 @@ def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findin
     entries = module.module_call_graph
     if not entries or entries[0].fqn != "" or entries[0].signature is None:
         findings.add("module-calls", _CALLS, "expected an entry with a signature for the program first")
-    all_passed = sum(spec.type in _PASSED for spec in module.signature.input_specs)
+    all_passed = len(passed_inputs(module.signature))
     all_returned = sum(spec.type in _RETURNED for spec in module.signature.output_specs)
     for index, entry in enumerate(entries):
         path = f"{_CALLS}[{index}]"

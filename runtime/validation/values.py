@@ -9,12 +9,10 @@ from ..exact_treespecs import is_class_path, plain_context
 from ..expression_parser import parse_expression
 from ..expressions import Expression, Integer, count_terms, sort_of, symbols_in
 from ..generated import types
-from ..layouts import COMPRESSED, PARTS, element_type
-from ..limits import Limits, raising
+from ..layouts import COMPLEX, COMPRESSED, PARTS, element_type
+from ..limits import INT64_MAX, Limits, raising
 from ..names import check_device, check_identifier
 from .rules import Findings
-
-MAX_BYTES = 2**63 - 1  # what a size in bytes may be in torch
 
 #: The dtypes of which torch lets a tensor require a gradient: floating point and complex ones.
 DIFFERENTIABLE = frozenset(
@@ -24,10 +22,6 @@ DIFFERENTIABLE = frozenset(
 )
 
 _LARGE = 2**20  # numbers from which on a product could matter
-
-_COMPLEX = frozenset(
-    (types.ScalarType.COMPLEXHALF, types.ScalarType.COMPLEXFLOAT, types.ScalarType.COMPLEXDOUBLE)
-)
 
 SymbolicNumber = types.SymInt | types.SymFloat | types.SymBool
 
@@ -160,7 +154,7 @@ def check_tensor_meta(
             if value is None:
                 symbols.check(number, where)
                 value = _hint(number)
-                if not 0 <= value <= MAX_BYTES:
+                if not 0 <= value <= INT64_MAX:
                     message = f"expected a number from 0 to 2**63 - 1, found {value}"
                     findings.add("hint", f"{where}.as_expr.hint", message)
                 large = large or value >= _LARGE
@@ -168,7 +162,7 @@ def check_tensor_meta(
                 findings.add(rule, where, f"expected a number from 0 up, found {value}")
             else:
                 large = True
-    if large and (extent := _extent(meta)) > MAX_BYTES:
+    if large and (extent := _extent(meta)) > INT64_MAX:
         findings.add(rule, path, f"expected a tensor of at most 2**63 - 1 bytes, found {extent}")
     dtype = element_type(meta)
     if dtype == types.ScalarType.UNKNOWN:
@@ -181,7 +175,7 @@ def check_tensor_meta(
         findings.add(rule, f"{path}.extra_dtype", message)
     if meta.layout == types.Layout.Unknown:
         findings.add(rule, f"{path}.layout", "expected a layout, found Unknown")
-    if meta.conj and meta.dtype not in _COMPLEX:
+    if meta.conj and meta.dtype not in COMPLEX:
         findings.add(rule, f"{path}.conj", f"expected a complex dtype, found {meta.dtype.name}")
     if (problem := check_device(meta.device.type, meta.device.index)) is not None:
         findings.add(rule, f"{path}.device", problem)

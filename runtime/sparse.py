@@ -42,18 +42,27 @@ def parts_of(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
 def indices_are_shared(tensors: Iterable[torch.Tensor]) -> bool:
     """Whether indices lie in memory that others use as numbers: who writes those would move them.
 
+    Of tensors of classes of one's own, which a file has only where they are permitted, nothing is said.
+
     Example:
         >>> numbers = torch.zeros(1, 3, dtype=torch.int64)
         >>> indices_are_shared([numbers, torch.sparse_coo_tensor(numbers, torch.ones(3), (4,))])
         True
     """
-    of_indices, of_numbers = set[int](), set[int]()
+    whole, parts = list[torch.Tensor](), list[tuple[str, torch.Tensor]]()
     for tensor in tensors:
-        parts = parts_of(tensor) or {"values": tensor}
-        for name, part in parts.items():
-            if part.layout is torch.strided:
-                (of_numbers if name == "values" else of_indices).add(part.untyped_storage().data_ptr())
-    return not of_indices.isdisjoint(of_numbers - {0})
+        if tensor.layout in _PARTS:
+            parts += parts_of(tensor).items()
+        elif type(tensor) in (torch.Tensor, torch.nn.Parameter):
+            whole.append(tensor)
+    indices = {_address(part) for name, part in parts if name != "values"} - {0}
+    numbers = [part for name, part in parts if name == "values"] + whole
+    return bool(indices) and not indices.isdisjoint(map(_address, numbers))
+
+
+def _address(tensor: torch.Tensor) -> int:
+    """Where the memory of a tensor begins; 0 on the meta device."""
+    return tensor.untyped_storage().data_ptr() if tensor.layout is torch.strided else 0
 
 
 def put_together(

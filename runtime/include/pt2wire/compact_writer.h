@@ -22,6 +22,8 @@ namespace pt2wire {
 class CompactWriter {
  public:
   CompactWriter() = default;
+  /// With room for so many bytes.
+  explicit CompactWriter(std::size_t capacity) { grow(capacity); }
   CompactWriter(const CompactWriter&) = delete;
   CompactWriter& operator=(const CompactWriter&) = delete;
   ~CompactWriter() { std::free(buffer_); }
@@ -31,7 +33,6 @@ class CompactWriter {
 
   /// The same without a copy; nothing is left here.
   Bytes release() {
-    if (void* const fitting = std::realloc(buffer_, std::max(size_, std::size_t{1}))) buffer_ = static_cast<char*>(fitting);
     char* const buffer = std::exchange(buffer_, nullptr);
     capacity_ = 0;
     return Bytes::share(buffer, std::exchange(size_, 0), std::shared_ptr<void>(buffer, std::free));

@@ -35,8 +35,9 @@ inline constexpr int max_json_depth = 128;
 class JsonTranscoder {
  public:
   /// Before there are `most` bytes it must be at the end.
-  JsonTranscoder(std::string_view text, JsonSizes& sizes, std::size_t most) noexcept
-      : reader_(text), sizes_(sizes), most_(most), keys_budget_(sizes.budget_left()) {}
+  JsonTranscoder(std::string_view text, JsonSizes& sizes, std::size_t most)
+      // Mostly TCompact is shorter: pages of the room that stay empty are never touched.
+      : reader_(text), sizes_(sizes), writer_(std::min(text.size(), most)), most_(most), keys_budget_(sizes.budget_left()) {}
 
   /// Reads all of the text as a struct or union.
   void read(const TypeInfo& type) {

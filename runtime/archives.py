@@ -13,14 +13,15 @@ from .archive.directory import is_plain_path
 from .archive.extents import check_payload
 from .archive.index import Form, documents
 from .archive.payloads import Payload, alias_problem, config_of, each_payload, same_bytes
-from .archive.reader import ArchiveReader, Source
+from .archive.reader import ArchiveReader
+from .archive.sources import Source
 from .archive.target import Target
 from .arguments import check_limits
 from .called_with import inputs_digest
-from .errors import Pt2WireError, SerializeError
+from .errors import Pt2WireError, SerializeError, joined
+from .format_versions import as_ours
 from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
 from .limits import DEFAULT_LIMITS, Limits
-from .trees import as_ours, joined
 from .validation import validate_types
 from .validation.writing import writing_findings
 from .warning import warn_user

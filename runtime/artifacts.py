@@ -16,13 +16,14 @@ from .errors import DeserializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, check_protocol, pickled
 from .exporting.payloads import has_storage, shared_with_weights, storage_bytes, with_objects
+from .format_versions import check_opset
 from .importing import check_weights, import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
 from .importing.pickles import open_pickle
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import Permissions, permit
-from .trees import beyond_error, check_opset, from_json, to_json
+from .trees import beyond_error, from_json, to_json
 from .validation.loading import check_loadable
 
 

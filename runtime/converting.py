@@ -6,9 +6,10 @@ from .archive import records
 from .archive.target import open_target
 from .archives import Archive, write
 from .errors import SerializeError
+from .format_versions import as_ours
 from .generated import types
 from .program_files import SUFFIXES, FileFormat, format_of, read_programs
-from .trees import as_ours, to_json, to_thrift
+from .trees import to_json, to_thrift
 from .validation.signatures import weight_names
 
 

@@ -59,3 +59,13 @@ class DeserializeError(Pt2WireError):
 
 class UnsafeArtifactError(DeserializeError):
     """An artifact asks for something that loading never does: running code, or reaching outside of itself."""
+
+
+def joined(path: str, inner: str) -> str:
+    """A path into a document, behind that of the document.
+
+    Example:
+        >>> joined("m.pt2:models/model.json", "guards_code[0]")
+        'm.pt2:models/model.json:guards_code[0]'
+    """
+    return f"{path}:{inner}" if path and inner else path or inner

@@ -11,11 +11,11 @@ from pathlib import PurePath
 
 from .archive.directory import ZIP_START
 from .archives import Archive, read_archive
-from .errors import DeserializeError
+from .errors import DeserializeError, joined
 from .findings import Finding
 from .generated.types import ExportedProgram
 from .limits import DEFAULT_LIMITS
-from .trees import from_json, from_thrift, joined
+from .trees import from_json, from_thrift
 from .validation import validate
 from .validation.rules import Findings
 

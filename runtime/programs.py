@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from .archive import records
 from .archive.contents import NewProgram, write_archive
 from .archive.payloads import Payload, config_of
-from .archive.reader import Source
+from .archive.sources import Source
 from .archive.target import Target
 from .archives import (
     DEFAULT_FORMATS,
@@ -24,10 +24,11 @@ from .archives import (
 )
 from .arguments import check_name, check_versions, mistaken
 from .comparing import check_digest
-from .errors import Pt2WireError, SerializeError
+from .errors import Pt2WireError, SerializeError, joined
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
 from .exporting.payloads import PayloadRecords, export_constants, export_weights, with_objects
+from .format_versions import check_opset, dropped_message
 from .generated.types import ExportedProgram as Tree
 from .generated.types import PayloadConfig
 from .importing import import_program
@@ -36,7 +37,6 @@ from .importing.example_inputs import import_example_inputs
 from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .limits import DEFAULT_LIMITS, Limits
 from .permissions import ALLOW_PICKLE, MissingWeights, Permissions, permit
-from .trees import check_opset, dropped_message, joined
 from .validation.containers import validate_containers
 from .validation.loading import check_loadable, loading_findings
 from .validation.payloads import unused_objects, validate_payloads

@@ -14,7 +14,8 @@ import torch
 from pt2wire.cli import plain, run
 from pt2wire.expression_parser import parse_expression
 from pt2wire.generated import types
-from pt2wire.inspecting import show_expression, summarize, summarize_archive
+from pt2wire.inspecting import summarize, summarize_archive
+from pt2wire.spelling import show_expression
 from rich.console import Console
 from torch import nn
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 import torch
+from pt2wire.denied_operators import DENIED_NAMESPACES, DENIED_OPERATORS
 from pt2wire.generated import types
-from pt2wire.operators import DENIED_NAMESPACES, DENIED_OPERATORS, SYMBOLIC_FUNCTIONS
+from pt2wire.operators import SYMBOLIC_FUNCTIONS
 
 from .helpers import cpp
 from .helpers.cpp_run import edited, run_all, save_linear

@@ -16,11 +16,9 @@ from pathlib import Path
 import pt2wire
 import pytest
 import torch
+from pt2wire.denied_operators import DENIED_HIGHER_ORDER, DENIED_NAMESPACES, DENIED_OPERATORS
 from pt2wire.generated import types
 from pt2wire.operators import (
-    DENIED_HIGHER_ORDER,
-    DENIED_NAMESPACES,
-    DENIED_OPERATORS,
     FUNCTORCH_FUNCTIONS,
     HIGHER_ORDER,
     NUMBERS_AS_TENSORS,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import DeserializeError, SerializeError
+from ..format_versions import check_dropped
 from ..generated import DepthError, WidthError, json_codec, thrift_codec
 from ..generated.types import (
     REVISION,
@@ -17,7 +18,7 @@ from ..generated.types import (
     SchemaVersion,
     Writer,
 )
-from ..trees import Codec, beyond_error, check_dropped, check_size, decode, decode_program, encode
+from ..trees import Codec, beyond_error, check_size, decode, decode_program, encode
 from ..version import __version__
 from ..warning import warn_user
 from . import records

@@ -1,26 +1,16 @@
-"""Reading the records of a PT2 archive: from a private memory map of a file, or from bytes in memory."""
+"""Reading the records of a PT2 archive."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import mmap
-import os
-import stat
 import zlib
-from collections.abc import Iterator
-from typing import IO, TypeAlias
 
-from ..errors import DeserializeError, UnsafeArtifactError
-from ..limits import DEFAULT_LIMITS, MIB, Limits, inflates_much, raising
+from ..errors import DeserializeError
+from ..limits import DEFAULT_LIMITS, Limits, inflates_much, raising
 from .checksums import crc32
-from .directory import STORED, ZIP_START, Entry, not_a_zip, read_directory
+from .directory import STORED, Entry, read_directory
 from .records import ARCHIVE_FORMAT, ARCHIVE_VERSION, BYTEORDER, FIXED_CONTENT, MODELS
+from .sources import Source, describe, position_named, private_bytes
 from .views import carried
-
-Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
-
-_PIECE = MIB
 
 
 class ArchiveReader:
@@ -43,8 +33,8 @@ class ArchiveReader:
     def __init__(self, source: Source, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self.name = describe(source)
         self.limits = limits
-        with _position_named(source):
-            self._data = _private_bytes(source, self.name, limits)
+        with position_named(source):
+            self._data = private_bytes(source, self.name, limits)
             entries = read_directory(self._data, self.name, limits)
         self.entries: dict[str, Entry] = {entry.name: entry for entry in entries}
         self._verified: set[str] = set()
@@ -167,130 +157,3 @@ def _other_format(entries: dict[str, Entry]) -> str:
     if any(record.startswith(MODELS) for record in entries):
         return "Records are missing: write the file again"
     return "Is this the right file?"
-
-
-def describe(source: object) -> str:
-    """What a source or target is called in messages.
-
-    Example:
-        >>> describe("model.pt2"), describe(io.BytesIO())
-        ('model.pt2', '<BytesIO>')
-    """
-    if isinstance(source, str | os.PathLike):
-        return str(os.fspath(source))
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) else f"<{type(source).__name__}>"
-
-
-def check_open(file: object) -> None:
-    """Refuse what cannot be opened, or is open no more; Python's own message does not name it.
-
-    Raises:
-        ValueError: It is a path with a null character, or a file object that is closed.
-    """
-    if isinstance(file, str | os.PathLike):
-        if "\0" in describe(file):
-            raise ValueError(f"expected a path, found {describe(file)!r} with a null character")
-    elif getattr(file, "closed", False):
-        raise ValueError(f"expected an open file object, found {describe(file)}, which is closed")
-
-
-def _private_bytes(source: Source, name: str, limits: Limits) -> memoryview:
-    """The whole content of a source as writable memory that nobody else sees."""
-    check_open(source)
-    if isinstance(source, str | os.PathLike):
-        try:
-            with open(source, "rb") as file:
-                return _private_bytes(file, name, limits)
-        except OSError as error:
-            if error.errno and error.filename is None:
-                raise OSError(error.errno, error.strerror, name) from error
-            raise
-    if getattr(source, "read", None) is None:
-        raise TypeError(f"expected a path or a binary file object, found {type(source).__name__}")
-    if isinstance(source, io.TextIOBase):
-        raise TypeError("expected a file object opened in binary mode, found one in text mode")
-    mapped = _map(source)
-    if mapped is not None:
-        return mapped
-    if isinstance(source, io.BytesIO):
-        return memoryview(bytearray(source.getbuffer()[source.tell() :]))
-    with _position_kept(source):
-        return memoryview(_read_all(source, name, limits))
-
-
-def _read_all(file: IO[bytes], name: str, limits: Limits) -> bytearray:
-    """What is left of a file that need not have an end, such as /dev/zero."""
-    content = bytearray()
-    while piece := file.read(_PIECE):
-        if not isinstance(piece, bytes | bytearray | memoryview):
-            break
-        content += piece
-        if len(content) > 1 and content[:2] != ZIP_START:
-            raise not_a_zip(content, name)
-        if len(content) > limits.streamed_bytes:
-            raise DeserializeError(
-                f"expected at most {limits.streamed_bytes} bytes of what is no regular file, found more",
-                path=name,
-                hint="Copy it to a file first, or raise `streamed_bytes` in the limits",
-            )
-    if not isinstance(piece, bytes | bytearray | memoryview):
-        raise TypeError(f"expected a file object opened in binary mode, read() gave {type(piece).__name__}")
-    return content
-
-
-@contextlib.contextmanager
-def _position_named(source: Source) -> Iterator[None]:
-    """Say of a file object that is not at its beginning where it is, if nothing can be read from there on."""
-    try:
-        yield
-    except UnsafeArtifactError:
-        raise
-    except DeserializeError as error:
-        at = None if isinstance(source, str | os.PathLike) else position(source)
-        if at:
-            where = (
-                f"The file object is at byte {at}, perhaps where torch.export.load has left it: "
-                "go to where the archive begins first, with file.seek(0)"
-            )
-            stop = "" if (error.hint or "?").endswith("?") else "."
-            error.hint = f"{error.hint or ''}{stop} {where}".lstrip()
-        raise
-
-
-def position(file: IO[bytes]) -> int | None:
-    """Where a file object is; a pipe is nowhere."""
-    seekable = getattr(file, "seekable", None)
-    return file.tell() if seekable is not None and seekable() else None
-
-
-@contextlib.contextmanager
-def _position_kept(file: IO[bytes]) -> Iterator[None]:
-    """Leave a file object where it was, so that it can be read again; a pipe cannot."""
-    at = position(file)
-    try:
-        yield
-    finally:
-        if at is not None:
-            file.seek(at)
-
-
-def _map(file: IO[bytes]) -> memoryview | None:
-    """A private map of what is left of a regular file; None where there is no such thing."""
-    file = getattr(file, "file", file)  # the wrappers of `tempfile`
-    # A GzipFile has a file number too, but its bytes are others.
-    if not isinstance(file, io.BufferedReader | io.BufferedRandom | io.FileIO):
-        return None
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    if file.writable():
-        file.flush()
-    position = file.tell()
-    size = os.fstat(file.fileno()).st_size
-    if size == 0:
-        return None  # files of procfs have a content nevertheless
-    if position >= size:
-        return memoryview(bytearray())
-    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    return memoryview(mapped)[position:]

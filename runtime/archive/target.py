@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from typing import IO, Any, TypeAlias, cast
 
-from .reader import check_open, position
+from .sources import check_open, position
 
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes]
 

@@ -12,7 +12,7 @@ from ..archives import Archive
 from ..arguments import described, mistaken
 from ..collector import collector_off
 from ..generated import types
-from ..inspecting import describe_tensor
+from ..spelling import describe_tensor
 from .canonical import Names, bound_name, canonicalize_in_place
 from .encoding import copied, encoded
 from .graphs import GraphPair, pair_graphs

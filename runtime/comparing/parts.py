@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from ..generated import Struct, Union, types
-from ..inspecting import describe_size
+from ..spelling import describe_size
 
 
 @dataclass(frozen=True, slots=True)

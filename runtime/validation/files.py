@@ -13,14 +13,14 @@ from ..archive.directory import read_directory
 from ..archive.extents import check_payload
 from ..archive.index import Form, documents
 from ..archive.payloads import config_of, each_payload
-from ..archive.reader import ArchiveReader, Source
+from ..archive.reader import ArchiveReader
+from ..archive.sources import Source
 from ..arguments import check_name, mistaken
-from ..errors import DeserializeError
+from ..errors import DeserializeError, joined
 from ..findings import Finding
 from ..generated import Struct, Union, types
 from ..limits import DEFAULT_LIMITS, Limits
 from ..permissions import Permissions, permit
-from ..trees import joined
 from ..warning import warn_user
 from .payloads import validate_payloads
 from .rules import Findings

@@ -6,11 +6,11 @@ import math
 
 from ..errors import DeserializeError
 from ..findings import Finding
+from ..format_versions import check_version
 from ..generated import CodecError, DepthError, json_codec, types
 from ..limits import Limits, raising
 from ..names import check_identifier
 from ..permissions import NO_PERMISSIONS, Permissions
-from ..trees import check_version
 from .exact import note_problems
 from .graphs import check_graphs
 from .guards import check_guards

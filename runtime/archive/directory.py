@@ -37,6 +37,9 @@ _DEFLATE_HINTS = 0b110
 _KNOWN_FLAGS = _DESCRIPTOR | _UTF8 | _DEFLATE_HINTS
 
 
+_DAMAGED = "The file is damaged: copy or download it again"
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One record of the archive.
@@ -96,7 +99,11 @@ def read_directory(data: memoryview, source: str, limits: Limits = DEFAULT_LIMIT
             )
         headers = list(_central_headers(data, start, size, count, source))
     except struct.error as error:
-        raise DeserializeError("the zip directory is damaged", path=source) from error
+        raise DeserializeError(
+            "expected a whole zip directory, found one that is cut short",
+            path=source,
+            hint=_DAMAGED,
+        ) from error
     return _check(data, headers, start, source, limits)
 
 
@@ -122,34 +129,52 @@ def _find_directory(data: memoryview, source: str) -> tuple[int, int, int]:
         raise not_a_zip(data, source)
     _, disk, first_disk, count_here, count, size, start, comment = _END.unpack_from(data, end)
     if comment:
-        raise DeserializeError("the zip end record announces a comment that is not there", path=source)
+        raise DeserializeError(
+            f"expected nothing behind the zip end record, found a comment of {comment} bytes announced",
+            path=source,
+            hint=_DAMAGED,
+        )
     stop = end
     locator = end - _LOCATOR64.size
     if locator >= 0 and bytes(data[locator : locator + 4]) == b"PK\x06\x07":
         _, _, stop, disks = _LOCATOR64.unpack_from(data, locator)
+        misplaced = DeserializeError(
+            f"expected a zip64 end record from byte {stop} to its locator at {locator}, found none",
+            path=source,
+            hint=_DAMAGED,
+        )
         if stop + _END64.size > locator:
-            raise DeserializeError("the zip64 end record is not where its locator says", path=source)
+            raise misplaced
         signature, rest, _, _, disk64, first_disk64, here64, count64, size64, start64 = _END64.unpack_from(
             data, stop
         )
         if signature != b"PK\x06\x06" or stop + 12 + rest != locator:
-            raise DeserializeError("the zip64 end record is not where its locator says", path=source)
+            raise misplaced
         short = ((disk, 2), (first_disk, 2), (count_here, 2), (count, 2), (size, 4), (start, 4))
         long = (disk64, first_disk64, here64, count64, size64, start64)
         if any(a not in (b, _ALL_ONES[width]) for (a, width), b in zip(short, long, strict=True)):
-            raise DeserializeError("the two end records of the zip file disagree", path=source)
+            raise DeserializeError(
+                f"expected {long} in the zip end record, as in the zip64 one, "
+                f"found {tuple(value for value, _ in short)}",
+                path=source,
+                hint=_DAMAGED,
+            )
         if disks not in (0, 1):
-            raise DeserializeError("the archive is split over several files", path=source)
+            raise _split(source)
         disk, first_disk, count_here, count, size, start = long
     if disk or first_disk or count_here != count:
-        raise DeserializeError("the archive is split over several files", path=source)
+        raise _split(source)
     if start + size != stop:
         raise DeserializeError(
-            f"expected the zip directory to end at byte {stop}, but it ends at {start + size}",
+            f"expected the zip directory to end at byte {stop}, found its end at {start + size}",
             path=source,
             hint="The file is cut short, or something was put in front of it",
         )
     return start, size, count
+
+
+def _split(source: str) -> DeserializeError:
+    return DeserializeError("expected an archive in one file, found one split over several", path=source)
 
 
 def _central_headers(data: memoryview, start: int, size: int, count: int, source: str) -> Iterator[_Header]:
@@ -157,7 +182,7 @@ def _central_headers(data: memoryview, start: int, size: int, count: int, source
     at, stop = start, start + size
     for _ in range(count):
         if at + _CENTRAL.size > stop:
-            raise DeserializeError(f"the zip directory holds fewer than {count} records", path=source)
+            raise DeserializeError(f"expected {count} records in the zip directory, found fewer", path=source)
         (
             signature, _, _, flags, method, _, _, crc32, packed, unpacked, name_length, extra_length,
             comment_length, disk, _, _, offset,
@@ -166,14 +191,18 @@ def _central_headers(data: memoryview, start: int, size: int, count: int, source
         extra_at = name_at + name_length
         at = extra_at + extra_length + comment_length
         if signature != b"PK\x01\x02" or at > stop:
-            raise DeserializeError("the zip directory is damaged", path=source)
+            raise DeserializeError(
+                f"expected an entry of the zip directory at byte {name_at - _CENTRAL.size}, found none",
+                path=source,
+                hint=_DAMAGED,
+            )
         extra = data[extra_at : extra_at + extra_length]
         unpacked, packed, offset = _widened(extra, (unpacked, packed, offset), source)
         if disk not in (0, 0xFFFF):
-            raise DeserializeError("the archive is split over several files", path=source)
+            raise _split(source)
         yield _Header(bytes(data[name_at:extra_at]), flags, method, crc32, packed, unpacked, offset)
     if at != stop:
-        raise DeserializeError(f"the zip directory holds more than {count} records", path=source)
+        raise DeserializeError(f"expected {count} records in the zip directory, found more", path=source)
 
 
 def _widened(extra: memoryview, fields: tuple[int, ...], source: str) -> tuple[int, ...]:
@@ -184,11 +213,13 @@ def _widened(extra: memoryview, fields: tuple[int, ...], source: str) -> tuple[i
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
         if kind == _ZIP64_EXTRA:
-            wide = iter(struct.unpack_from(f"<{min(length, len(extra) - at - 4) // 8}Q", extra, at + 4))
-            try:
-                return tuple(next(wide) if field == 0xFFFFFFFF else field for field in fields)
-            except (StopIteration, RuntimeError) as error:
-                raise DeserializeError("a zip64 extra field is too short", path=source) from error
+            wide = struct.unpack_from(f"<{min(length, len(extra) - at - 4) // 8}Q", extra, at + 4)
+            needed = fields.count(0xFFFFFFFF)
+            if len(wide) < needed:
+                message = f"expected {needed} numbers in a zip64 extra field, found {len(wide)}"
+                raise DeserializeError(message, path=source, hint=_DAMAGED)
+            rest = iter(wide)
+            return tuple(next(rest) if field == 0xFFFFFFFF else field for field in fields)
         at += 4 + length
     return fields
 
@@ -215,7 +246,10 @@ def _check(
             raise DeserializeError(f"expected one root folder, found {root!r} and {first!r}", path=source)
         key = name if name.startswith(EXTRA) else name.casefold()
         if key in seen:
-            raise DeserializeError(f"two records share the name {full_name!r}", path=source)
+            raise DeserializeError(
+                f"expected records of different names, found {seen[key]!r} and {name!r}",
+                path=source,
+            )
         seen[key] = name
         path = f"{source}:{name}"
         offset, stop = _data_extent(data, header, directory, path)
@@ -223,11 +257,13 @@ def _check(
         if name and not name.endswith("/"):
             entries.append(Entry(name, header.method, header.crc32, offset, header.packed_size, header.size))
         elif header.size:
-            raise DeserializeError("a folder with content", path=path)
+            raise DeserializeError(f"expected an empty folder, found one of {header.size} bytes", path=path)
     extents.sort()
     for (_, stop, path), (start, _, following) in itertools.pairwise(extents):
         if start < stop:
-            raise DeserializeError(f"overlaps with {following}", path=path)
+            raise DeserializeError(
+                f"expected its end before {following} begins at byte {start}, found it at {stop}", path=path
+            )
     return entries
 
 
@@ -236,27 +272,31 @@ def _checked_name(header: _Header, source: str, limits: Limits) -> str:
     try:
         name = raw.decode("utf-8" if header.flags & _UTF8 else "ascii")
     except UnicodeDecodeError as error:
-        raise DeserializeError(f"the name {raw[:80]!r} of a record is not UTF-8", path=source) from error
+        raise DeserializeError(
+            f"expected a record's name in UTF-8, found {raw[:80]!r}", path=source
+        ) from error
     if len(name) > limits.record_name_length:
         raise DeserializeError(
-            f"a name of {len(name)} characters, at most {limits.record_name_length} are allowed",
+            f"expected a record's name of at most {limits.record_name_length} characters, found {len(name)}",
             path=source,
             hint=raising("record_name_length"),
         )
     if not is_plain_path(name.removesuffix("/")):
-        raise UnsafeArtifactError(f"the name {name!r} of a record is not a plain relative path", path=source)
+        raise UnsafeArtifactError(
+            f"expected a plain relative path as a record's name, found {name!r}", path=source
+        )
     path = f"{source}:{name}"
     if header.flags & _ENCRYPTED:
-        raise UnsafeArtifactError("the record is encrypted", path=path)
+        raise UnsafeArtifactError("expected a record in the clear, found an encrypted one", path=path)
     if header.flags & ~_KNOWN_FLAGS:
-        raise DeserializeError(f"zip features with flags {header.flags:#x} are not supported", path=path)
+        raise DeserializeError(f"expected flags of {_KNOWN_FLAGS:#x}, found {header.flags:#x}", path=path)
     if header.method not in (STORED, DEFLATED):
         raise DeserializeError(
             f"expected a stored or deflated record, found compression method {header.method}", path=path
         )
     if header.method == STORED and header.packed_size != header.size:
         raise DeserializeError(
-            f"a stored record with two sizes, {header.packed_size} and {header.size}", path=path
+            f"expected one size of a stored record, found {header.packed_size} and {header.size}", path=path
         )
     return name
 
@@ -276,7 +316,11 @@ def _data_extent(data: memoryview, header: _Header, directory: int, path: str) -
     """Where the record's bytes begin, and where the record ends, after comparing its local header."""
     at = header.header_offset
     if at + _LOCAL.size > directory:
-        raise DeserializeError("lies outside of the file", path=path, hint="The file may be cut short")
+        raise DeserializeError(
+            f"expected a local header before the directory at byte {directory}, found one announced at {at}",
+            path=path,
+            hint="The file may be cut short",
+        )
     (
         signature, _, flags, method, _, _, crc32, packed, unpacked, name_length, extra_length,
     ) = _LOCAL.unpack_from(data, at)  # fmt: skip
@@ -285,22 +329,36 @@ def _data_extent(data: memoryview, header: _Header, directory: int, path: str) -
     offset = extra_at + extra_length
     stop = offset + header.packed_size
     if signature != b"PK\x03\x04":
-        raise DeserializeError("no local header where the directory says", path=path)
+        raise DeserializeError(
+            f"expected a local header at byte {at}, found {signature!r}", path=path, hint=_DAMAGED
+        )
     if stop > directory:
-        raise DeserializeError("reaches beyond the end of the data", path=path)
-    if data[name_at:extra_at] != header.raw_name:
-        raise DeserializeError("the local header has another name", path=path)
+        raise DeserializeError(
+            f"expected its end before the directory at byte {directory}, found it at {stop}", path=path
+        )
+    local_name = bytes(data[name_at:extra_at])
+    if local_name != header.raw_name:
+        raise DeserializeError(
+            f"expected its name in the local header too, found {local_name[:80]!r}", path=path
+        )
     if method != header.method or (flags ^ header.flags) & (_ENCRYPTED | _DESCRIPTOR):
-        raise DeserializeError("the local header contradicts the directory", path=path)
+        raise DeserializeError(
+            f"expected method {header.method} and flags {header.flags:#x} in the local header, as in the "
+            f"directory, found {method} and {flags:#x}",
+            path=path,
+        )
     unpacked, packed = _widened(data[extra_at:offset], (unpacked, packed), path)
     may_be_zero = bool(flags & _DESCRIPTOR)
-    for local, central in (
-        (crc32, header.crc32),
-        (packed, header.packed_size),
-        (unpacked, header.size),
+    for what, local, central in (
+        ("CRC", crc32, header.crc32),
+        ("compressed size", packed, header.packed_size),
+        ("size", unpacked, header.size),
     ):
         if local != central and not (may_be_zero and local == 0):
-            raise DeserializeError("CRC or sizes of the local header contradict the directory", path=path)
+            raise DeserializeError(
+                f"expected the {what} {central} in the local header, as in the directory, found {local}",
+                path=path,
+            )
     if may_be_zero:
         stop = _descriptor_end(data, header, stop, directory, path)
     return offset, stop
@@ -317,4 +375,8 @@ def _descriptor_end(data: memoryview, header: _Header, at: int, directory: int, 
             header.size,
         ):
             return stop
-    raise DeserializeError("CRC or sizes behind the data contradict the directory", path=path)
+    raise DeserializeError(
+        f"expected CRC {header.crc32} and sizes {header.packed_size} and {header.size} behind the data, "
+        "as in the directory, found others",
+        path=path,
+    )

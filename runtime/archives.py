@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from .archive import records
 from .archive.contents import Content, NewProgram, programs_to_read, read_index, read_program, write_archive
-from .archive.directory import is_plain_path
 from .archive.extents import check_payload
-from .archive.index import Form, documents
-from .archive.payloads import Payload, alias_problem, config_of, each_payload, same_bytes
+from .archive.extra_files import extra_records
+from .archive.forms import DEFAULT_FORMATS, Form, FormName, check_form, check_formats
+from .archive.index import documents
+from .archive.payloads import Payload, alias_problem, config_of, same_bytes
 from .archive.reader import ArchiveReader
+from .archive.record_names import RecordNames, check_program_names
 from .archive.sources import Source
 from .archive.target import Target
 from .arguments import check_limits
 from .called_with import inputs_digest
 from .errors import Pt2WireError, SerializeError, joined
 from .format_versions import as_ours
-from .generated.types import ExportedProgram, PayloadConfig, PayloadMeta
+from .generated.types import ExportedProgram
 from .limits import DEFAULT_LIMITS, Limits
 from .validation import validate_types
 from .validation.writing import writing_findings
 from .warning import warn_user
-
-FormName = Literal["json", "thrift"]
-
-DEFAULT_FORMATS: tuple[FormName, ...] = ("json", "thrift")
 
 
 @dataclass(slots=True)
@@ -226,20 +222,20 @@ def write(
     check_limits(limits)
     _check_types(archive)
     names = _names_in_file(archive)
-    payloads = _RecordNames(archive)
+    payloads = RecordNames([*archive.weights.values(), *archive.constants.values()])
     programs = {}
     for name, tree in archive.programs.items():
         weights = archive.weights.get(name, {})
         constants = archive.constants.get(name, {})
         tree = as_ours(tree, archive.dropped.get(names[name], []), drop_unknown, name)
         _check_sound(name, tree, weights, constants, limits, allow_unsound=allow_unsound)
+        _check_payloads(weights, {}, f"{name}.weights")
+        _check_payloads(constants, weights, f"{name}.constants")
         sample_inputs, flat_inputs = _example_inputs(archive, name, names[name], tree)
         programs[name] = NewProgram(
             tree,
-            payloads.assign(weights, records.WEIGHTS, records.WEIGHT_PREFIX, {}, f"{name}.weights"),
-            payloads.assign(
-                constants, records.CONSTANTS, records.TENSOR_PREFIX, weights, f"{name}.constants"
-            ),
+            payloads.assign(weights, records.WEIGHTS, records.WEIGHT_PREFIX, f"{name}.weights"),
+            payloads.assign(constants, records.CONSTANTS, records.TENSOR_PREFIX, f"{name}.constants"),
             sample_inputs=sample_inputs,
             flat_inputs=flat_inputs,
         )
@@ -267,60 +263,6 @@ def _example_inputs(
         )
         return b"", None
     return sample, flat
-
-
-class _RecordNames:
-    """Names of the records of an archive's payloads: those they had, but one name for one content."""
-
-    def __init__(self, archive: Archive) -> None:
-        self.contents: dict[str, Callable[[], Content]] = {}
-        self._taken: dict[str, memoryview] = {}
-        self._moved: dict[tuple[str, int], str] = {}
-        every = [*archive.weights.values(), *archive.constants.values()]
-        self._reserved = {payload.meta.path_name for one in every for _, payload in each_payload(one)}
-        self._number = 0
-
-    def assign(
-        self,
-        payloads: Mapping[str, Payload],
-        folder: str,
-        prefix: str,
-        weights: Mapping[str, Payload],
-        path: str,
-    ) -> PayloadConfig:
-        """The config that lists these payloads under the names of their records."""
-        config: dict[str, PayloadMeta] = {}
-        for fqn, payload in payloads.items():
-            where = f"{path}.{fqn}"
-            _check_writable(fqn, payload, payloads, weights, where)
-            config[fqn] = self._meta(payload, folder, prefix, where)
-        return PayloadConfig(config=config)
-
-    def _meta(self, payload: Payload, folder: str, prefix: str, path: str) -> PayloadMeta:
-        inner = {
-            name: self._meta(part, folder, prefix, f"{path}.{name}") for name, part in payload.inner.items()
-        }
-        _check_record(folder + payload.meta.path_name, "a payload's record", f"{path}.meta.path_name")
-        path_name = self._name(payload, folder, prefix)
-        return dataclasses.replace(payload.meta, path_name=path_name, inner=inner or None)
-
-    def _name(self, payload: Payload, folder: str, prefix: str) -> str:
-        path_name = payload.meta.path_name
-        if self._taken.setdefault(folder + path_name, payload.data) is not payload.data:
-            key = (folder, id(payload.data))
-            prefix = next(filter(path_name.startswith, records.OBJECT_PREFIXES), prefix)
-            if key not in self._moved:
-                self._moved[key] = self._free_name(prefix)
-            path_name = self._moved[key]
-            self._taken[folder + path_name] = payload.data
-        self.contents[folder + path_name] = _giving(payload.data)
-        return path_name
-
-    def _free_name(self, prefix: str) -> str:
-        while (name := f"{prefix}{self._number}") in self._reserved:
-            self._number += 1
-        self._reserved.add(name)
-        return name
 
 
 def _check_types(archive: Archive) -> None:
@@ -369,10 +311,15 @@ def _check_sound(
         )
 
 
+def _check_payloads(payloads: Mapping[str, Payload], weights: Mapping[str, Payload], path: str) -> None:
+    """Refuse payloads that could not be read back, each perhaps sharing storage with another or a weight."""
+    for fqn, payload in payloads.items():
+        _check_writable(payload, payloads, weights, f"{path}.{fqn}")
+
+
 def _check_writable(
-    fqn: str, payload: Payload, payloads: Mapping[str, Payload], weights: Mapping[str, Payload], where: str
+    payload: Payload, payloads: Mapping[str, Payload], weights: Mapping[str, Payload], where: str
 ) -> None:
-    """Refuse a payload that could not be read back."""
     meta = payload.meta
     if meta.alias_of is not None:
         owner = weights.get(meta.alias_of) or payloads.get(meta.alias_of)
@@ -389,7 +336,7 @@ def _check_writable(
         return
     if payload.inner:
         for name, part in payload.inner.items():
-            _check_writable(name, part, {}, {}, f"{where}.{name}")
+            _check_writable(part, {}, {}, f"{where}.{name}")
         return
     try:
         check_payload(meta, len(payload.data), where)
@@ -397,103 +344,5 @@ def _check_writable(
         raise SerializeError(error.message, path=where) from error
 
 
-def _giving(content: Content) -> Callable[[], Content]:
-    return lambda: content
-
-
 def _reading(archive: Archive, record: str) -> Callable[[], Content]:
     return lambda: archive.record(record)
-
-
-def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[[], Content]]:
-    """Records for extra files.
-
-    Raises:
-        TypeError: A name or content is neither text nor bytes.
-        SerializeError: A name is no relative path or too long, or a text cannot be encoded.
-    """
-    if not isinstance(extra_files, Mapping):
-        raise TypeError(f"expected extra files by name, found {type(extra_files).__name__}")
-    made: dict[str, Callable[[], Content]] = {}
-    alike: dict[bytes, str] = {}
-    for name, content in extra_files.items():
-        if not isinstance(name, str) or not isinstance(content, str | bytes | bytearray | memoryview):
-            raise TypeError(
-                f"expected extra files as text or bytes by name, found {name!r}: {type(content).__name__}"
-            )
-        where = f"extra_files[{name[:80]!r}]"
-        _check_record(records.EXTRA + name, "an extra file", where)
-        # PyTorch's reader compares ASCII letters without their case.
-        other = alike.setdefault(name.encode().lower(), name)
-        if other != name:
-            warn_user(
-                f"extra files {other!r} and {name!r} differ in case only: torch.export.load gives the "
-                "content of one for both"
-            )
-        made[records.EXTRA + name] = _giving(_as_bytes(content, where))
-    return made
-
-
-def _as_bytes(content: str | Content, where: str) -> Content:
-    if not isinstance(content, str):
-        return content
-    try:
-        return content.encode()
-    except UnicodeEncodeError as error:
-        raise SerializeError(
-            f"expected text that UTF-8 can hold, found the surrogate {content[error.start]!r} "
-            f"at character {error.start}",
-            path=where,
-        ) from error
-
-
-def check_form(form: str | None) -> Form | None:
-    """The form that a caller names; ValueError for any other word."""
-    if form is None:
-        return None
-    if form not in DEFAULT_FORMATS:
-        raise ValueError(f"expected form 'json' or 'thrift', found {form!r}")
-    return Form(form)
-
-
-def check_formats(formats: Sequence[str]) -> tuple[Form, ...]:
-    """The forms that a caller lists; ValueError for any other word, and for none at all."""
-    listed = isinstance(formats, Iterable) and not isinstance(formats, str | bytes)
-    if not listed or not formats or not all(form in DEFAULT_FORMATS for form in formats):
-        raise ValueError(f"expected formats such as ('json', 'thrift'), found {formats!r}")
-    return tuple(form for form in Form if form in formats)
-
-
-def check_program_names(names: Iterable[str]) -> None:
-    """Refuse names of programs that reading would refuse, or that readers do not tell apart.
-
-    Raises:
-        TypeError: One is no string.
-        SerializeError: One would leave its folder, is too long, or has characters that do not print; or two
-            differ in case only.
-    """
-    alike: dict[str, str] = {}
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"expected the name of a program as a string, found {type(name).__name__}")
-        _check_record(records.constants_json(name), "a program", f"programs[{name[:80]!r}]")
-        other = alike.setdefault(name.casefold(), name)
-        if other != name:
-            raise SerializeError(
-                f"expected names of programs that differ in more than case, found {other!r} and {name!r}",
-                path="programs",
-                hint="Rename one: PyTorch's reader does not tell them apart",
-            )
-
-
-def _check_record(record: str, what: str, path: str) -> None:
-    """Refuse what is called so that reading would refuse the name of its record."""
-    if not is_plain_path(record):
-        raise SerializeError(f"expected a relative path as name of {what}", path=path, hint="Rename it")
-    length, limit = len(f"{records.ROOT}/{record}"), DEFAULT_LIMITS.record_name_length
-    if length > limit:
-        raise SerializeError(
-            f"expected the name of a record of at most {limit} characters, found one of {length}",
-            path=path,
-            hint="Give it a shorter name",
-        )

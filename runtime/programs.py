@@ -10,18 +10,13 @@ from torch.export import ExportedProgram
 
 from .archive import records
 from .archive.contents import NewProgram, write_archive
+from .archive.extra_files import extra_records
+from .archive.forms import DEFAULT_FORMATS, FormName, check_formats
 from .archive.payloads import Payload, config_of
+from .archive.record_names import check_program_names
 from .archive.sources import Source
 from .archive.target import Target
-from .archives import (
-    DEFAULT_FORMATS,
-    Archive,
-    FormName,
-    check_formats,
-    check_program_names,
-    extra_records,
-    read_archive,
-)
+from .archives import Archive, read_archive
 from .arguments import check_name, check_versions, mistaken
 from .comparing import check_digest
 from .errors import Pt2WireError, SerializeError, joined

@@ -22,7 +22,8 @@ from ..trees import Codec, beyond_error, check_size, decode, decode_program, enc
 from ..version import __version__
 from ..warning import warn_user
 from . import records
-from .index import Form, Index, check_hash, choose_form, documents, index_entries, look_up
+from .forms import Form
+from .index import Index, check_hash, choose_form, documents, index_entries
 from .payloads import Payload, read_payloads
 from .reader import ArchiveReader
 from .target import Target, open_target
@@ -31,6 +32,11 @@ from .writer import ArchiveWriter
 CODECS: dict[Form, Codec] = {Form.JSON: json_codec, Form.THRIFT: thrift_codec}
 
 Content = bytes | bytearray | memoryview
+
+
+def giving(content: Content) -> Callable[[], Content]:
+    """What gives a record's content, of one that is there already."""
+    return lambda: content
 
 
 @dataclass(slots=True)
@@ -82,7 +88,7 @@ def read_index(reader: ArchiveReader) -> Index | None:
     path = reader.path(records.INDEX)
     index, dropped = decode(thrift_codec, ArchiveIndex, reader.record(records.INDEX), path, reader.limits)
     check_dropped(dropped, SchemaVersion(*SCHEMA_VERSION), index.writer, path)
-    return look_up(index)
+    return Index.of(index)
 
 
 def programs_to_read(reader: ArchiveReader, names: Iterable[str] | None) -> list[str]:

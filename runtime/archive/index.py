@@ -8,7 +8,6 @@ nothing but pt2wire writes it.
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import zlib
 from dataclasses import dataclass
@@ -18,14 +17,8 @@ from ..errors import DeserializeError
 from ..generated.types import ArchiveIndex, IndexEntry, Writer
 from ..warning import warn_user
 from . import records
+from .forms import Form
 from .reader import ArchiveReader
-
-
-class Form(enum.StrEnum):
-    """The two encodings of a program and its payload configs."""
-
-    JSON = "json"
-    THRIFT = "thrift"
 
 
 class Documents(NamedTuple):
@@ -86,22 +79,22 @@ class Index:
     by_program: dict[str, dict[str, IndexEntry]]
     by_record: dict[str, IndexEntry]
 
+    @classmethod
+    def of(cls, index: ArchiveIndex) -> Index:
+        """The index by program and record, made once: an archive may have many of both.
 
-def look_up(index: ArchiveIndex) -> Index:
-    """The index by program and record, made once: an archive may have many of both.
-
-    Example:
-        >>> entry = IndexEntry(program="model", form="json", record="a", crc32=0, size=0, sha256="")
-        >>> writer = Writer(name="pt2wire", version="1", revision=1)
-        >>> list(look_up(ArchiveIndex(writer=writer, entries=[entry])).by_program)
-        ['model']
-    """
-    by_program: dict[str, dict[str, IndexEntry]] = {}
-    by_record: dict[str, IndexEntry] = {}
-    for entry in index.entries:
-        by_program.setdefault(entry.program, {}).setdefault(entry.record, entry)
-        by_record.setdefault(entry.record, entry)
-    return Index(index.writer, by_program, by_record)
+        Example:
+            >>> entry = IndexEntry(program="model", form="json", record="a", crc32=0, size=0, sha256="")
+            >>> writer = Writer(name="pt2wire", version="1", revision=1)
+            >>> list(Index.of(ArchiveIndex(writer=writer, entries=[entry])).by_program)
+            ['model']
+        """
+        by_program: dict[str, dict[str, IndexEntry]] = {}
+        by_record: dict[str, IndexEntry] = {}
+        for entry in index.entries:
+            by_program.setdefault(entry.program, {}).setdefault(entry.record, entry)
+            by_record.setdefault(entry.record, entry)
+        return cls(index.writer, by_program, by_record)
 
 
 def choose_form(reader: ArchiveReader, index: Index | None, name: str, form: Form | None) -> Form:

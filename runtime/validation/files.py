@@ -11,7 +11,8 @@ from ..archive import records
 from ..archive.contents import CODECS, StoredProgram, programs_to_read, read_index, read_program
 from ..archive.directory import read_directory
 from ..archive.extents import check_payload
-from ..archive.index import Form, documents
+from ..archive.forms import Form
+from ..archive.index import documents
 from ..archive.payloads import config_of, each_payload
 from ..archive.reader import ArchiveReader
 from ..archive.sources import Source

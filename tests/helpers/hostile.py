@@ -18,7 +18,8 @@ from functools import cache
 from typing import Any
 
 import torch
-from pt2wire.archive.index import Form, documents, index_entries
+from pt2wire.archive.forms import Form
+from pt2wire.archive.index import documents, index_entries
 from pt2wire.generated import json_codec, thrift_codec, types
 from torch import Tensor
 

@@ -1,0 +1,53 @@
+"""Extra files as the records that they are in an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..errors import SerializeError
+from ..warning import warn_user
+from . import records
+from .contents import Content, giving
+from .record_names import check_record
+
+
+def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[[], Content]]:
+    """Records for extra files.
+
+    Raises:
+        TypeError: A name or content is neither text nor bytes.
+        SerializeError: A name is no relative path or too long, or a text cannot be encoded.
+    """
+    if not isinstance(extra_files, Mapping):
+        raise TypeError(f"expected extra files by name, found {type(extra_files).__name__}")
+    made: dict[str, Callable[[], Content]] = {}
+    alike: dict[bytes, str] = {}
+    for name, content in extra_files.items():
+        if not isinstance(name, str) or not isinstance(content, str | bytes | bytearray | memoryview):
+            raise TypeError(
+                f"expected extra files as text or bytes by name, found {name!r}: {type(content).__name__}"
+            )
+        where = f"extra_files[{name[:80]!r}]"
+        check_record(records.EXTRA + name, "an extra file", where)
+        # PyTorch's reader compares ASCII letters without their case.
+        other = alike.setdefault(name.encode().lower(), name)
+        if other != name:
+            warn_user(
+                f"extra files {other!r} and {name!r} differ in case only: torch.export.load gives the "
+                "content of one for both"
+            )
+        made[records.EXTRA + name] = giving(_as_bytes(content, where))
+    return made
+
+
+def _as_bytes(content: str | Content, where: str) -> Content:
+    if not isinstance(content, str):
+        return content
+    try:
+        return content.encode()
+    except UnicodeEncodeError as error:
+        raise SerializeError(
+            f"expected text that UTF-8 can hold, found the surrogate {content[error.start]!r} "
+            f"at character {error.start}",
+            path=where,
+        ) from error

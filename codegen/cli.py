@@ -80,7 +80,7 @@ def _parser() -> _Parser:
         ("generate", _generate, "write all bindings"),
         ("check", _check, "compare the bindings on disk with what generate would write"),
         ("lint", _lint, "judge the schema"),
-        ("breaking", _breaking, "judge a change of the schema: will all files and readers do with it?"),
+        ("breaking", _breaking, "judge a change of the schema: whether files and readers go on to work"),
         ("compare-torch", _compare_torch, "show what the schema lacks of PyTorch's, as YAML to paste"),
         ("rules", _rules, "list the rules of lint and breaking"),
     ):

@@ -80,11 +80,12 @@ class Page:
             done = subprocess.run(
                 ["bash", "-c", f'PATH="{Path(sys.executable).parent}:$PATH"; {command}'],
                 cwd=folder,
-                capture_output=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,  # as on a terminal
                 text=True,
                 timeout=600,
             )
-            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+            assert done.returncode == 0, f"{command}\n{done.stdout}"
             assert folder == ROOT or done.stdout == expected, command
 
     def cpp(self, text: str) -> None:

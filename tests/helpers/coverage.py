@@ -77,10 +77,10 @@ else.
 their assumptions, signature, ranges, guards, module call graph, tree specs, notes, weights bit for bit with
 strides and sharing, and outputs and side effects of two calls in a row. `outputs` means that those of the
 calls are the same, and something else is not. `-` means that there was nothing to try. Two columns say how
-well each reads the other's files. Files are loaded with no option but the classes of tensors that they hold,
-and so nothing else is unpickled, but for those of programs that print, which need `allow_operators`, and
-those of programs with custom objects, which need `allow_pickle=True`; the last column says whose files give
-more with that than without. What neither of the two formats keeps is left out of the comparison:
+well each reads the other's files. Files are loaded without options, but for the three that some need: the
+classes of tensors that they hold as `types`, `allow_operators` for programs that print, `allow_pickle=True`
+for programs with custom objects. The last column says which files give more with `allow_pickle=True` than
+without. What neither of the two formats keeps is left out of the comparison:
 
 {losses}
 

@@ -16,11 +16,13 @@ from .archive.reader import ArchiveReader
 from .archive.record_names import RecordNames, check_program_names
 from .archive.sources import Source
 from .archive.target import Target
-from .arguments import check_limits
+from .arguments import check_limits, described
 from .called_with import inputs_digest
 from .errors import Pt2WireError, SerializeError, joined
-from .format_versions import as_ours
-from .generated.types import ExportedProgram
+from .findings import Finding
+from .format_versions import as_ours, with_writer
+from .generated import CodecError, json_codec
+from .generated.types import ExportedProgram, PayloadMeta
 from .limits import DEFAULT_LIMITS, Limits
 from .validation import validate_types
 from .validation.writing import writing_findings
@@ -185,7 +187,8 @@ def write(
     """Write an archive. Payloads that did not change are copied from the file they were read from.
 
     Programs that `load` would refuse, whatever it is permitted, are refused here, by their structure: whether
-    operators are called as they want to be is left to `validate`, since that needs torch.
+    operators are called as they want to be is left to `validate`, since that needs torch. A program that got
+    fields of pt2wire's own is written with a `writer`, which they demand.
 
     Args:
         archive: What `read` returned, perhaps changed.
@@ -227,8 +230,11 @@ def write(
     for name, tree in archive.programs.items():
         weights = archive.weights.get(name, {})
         constants = archive.constants.get(name, {})
-        tree = as_ours(tree, archive.dropped.get(names[name], []), drop_unknown, name)
-        _check_sound(name, tree, weights, constants, limits, allow_unsound=allow_unsound)
+        _refuse(name, validate_types(tree))
+        tree = with_writer(as_ours(tree, archive.dropped.get(names[name], []), drop_unknown, name))
+        if not allow_unsound:
+            found = writing_findings(tree, config_of(weights), config_of(constants), limits)
+            _refuse(name, found, "pass allow_unsound=True if `load` need not take the program")
         _check_payloads(weights, {}, f"{name}.weights")
         _check_payloads(constants, weights, f"{name}.constants")
         sample_inputs, flat_inputs = _example_inputs(archive, name, names[name], tree)
@@ -267,6 +273,8 @@ def _example_inputs(
 
 def _check_types(archive: Archive) -> None:
     """Refuse what is no program or no payload, and programs that could not be read back by their names."""
+    for attribute in ("programs", "weights", "constants", "dropped"):
+        _check_type(getattr(archive, attribute), Mapping, f"archive.{attribute}")
     if not archive.programs:
         raise SerializeError(
             "expected at least one program, found none", path="write", hint="Put one into archive.programs"
@@ -274,9 +282,23 @@ def _check_types(archive: Archive) -> None:
     check_program_names(archive.programs)
     for name, tree in archive.programs.items():
         _check_type(tree, ExportedProgram, f"archive.programs[{name!r}]")
-        for field_name, payloads in (("weights", archive.weights), ("constants", archive.constants)):
-            for fqn, payload in payloads.get(name, {}).items():
-                _check_type(payload, Payload, f"archive.{field_name}[{name!r}][{fqn!r}]")
+        for attribute, payloads in (("weights", archive.weights), ("constants", archive.constants)):
+            _check_payload_types(payloads.get(name, {}), f"archive.{attribute}[{name!r}]")
+
+
+def _check_payload_types(payloads: Mapping[str, Payload], where: str) -> None:
+    _check_type(payloads, Mapping, where)
+    for name, payload in payloads.items():
+        path = f"{where}[{name!r}]"
+        _check_type(name, str, f"the name in {path}")
+        _check_type(payload, Payload, path)
+        _check_type(payload.meta, PayloadMeta, f"{path}.meta")
+        try:
+            json_codec.check_types(payload.meta)
+        except CodecError as error:
+            raise SerializeError(error.message, path=f"{path}.meta.{error.path}") from error
+        _check_bytes(payload.data, f"{path}.data")
+        _check_payload_types(payload.inner, f"{path}.inner")
 
 
 def _check_type(value: object, expected: type, where: str) -> None:
@@ -285,29 +307,27 @@ def _check_type(value: object, expected: type, where: str) -> None:
         raise TypeError(f"{where}: expected {expected.__name__} of {expected.__module__}, found {found}")
 
 
-def _check_sound(
-    name: str,
-    tree: ExportedProgram,
-    weights: Mapping[str, Payload],
-    constants: Mapping[str, Payload],
-    limits: Limits,
-    *,
-    allow_unsound: bool,
-) -> None:
-    """Refuse a program that was made into one which `load` refuses, or whose weights were not changed too.
+def _check_bytes(data: object, where: str) -> None:
+    """Refuse what has other items than bytes, so that its length would not be its size."""
+    try:
+        view = memoryview(data)  # type: ignore[arg-type]  # that is the question
+    except TypeError:
+        raise TypeError(f"{where}: expected a memoryview of bytes, found {described(data)}") from None
+    if view.nbytes != len(view) or view.ndim != 1:
+        raise TypeError(
+            f"{where}: expected a memoryview of bytes, found {described(data)} with items of {view.itemsize} "
+            f"bytes in {view.ndim} dimensions. Pass memoryview(...).cast('B') of it"
+        )
 
-    Of one that need not be sound, all that counts is whether it can be encoded.
-    """
-    for finding in (
-        validate_types(tree)
-        if allow_unsound
-        else writing_findings(tree, config_of(weights), config_of(constants), limits)
-    ):
-        escape = "Mend it in the archive, or pass allow_unsound=True if `load` need not take the program"
+
+def _refuse(name: str, findings: Iterable[Finding], escape: str = "") -> None:
+    """Refuse a program for what is wrong with it first, and say how to have it written regardless."""
+    for finding in findings:
+        mending = ", or ".join(filter(None, ("Mend it in the archive", escape)))
         raise SerializeError(
             finding.message,
             path=joined(name, finding.path),
-            hint=f"{finding.hint}. {escape}" if finding.hint else escape,
+            hint=f"{finding.hint}. {mending}" if finding.hint else mending,
         )
 
 

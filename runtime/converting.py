@@ -6,7 +6,7 @@ from .archive import records
 from .archive.target import open_target
 from .archives import Archive, write
 from .errors import SerializeError
-from .format_versions import as_ours
+from .format_versions import as_ours, with_writer
 from .generated import types
 from .program_files import SUFFIXES, FileFormat, format_of, read_programs
 from .trees import to_json, to_thrift
@@ -69,7 +69,7 @@ def convert(
             f"expected one program, found {stored}", path=source, hint="Pick one with name=NAME"
         )
     ((program, tree),) = archive.programs.items()
-    tree = as_ours(tree, archive.dropped.get(program, []), drop_unknown, source)
+    tree = with_writer(as_ours(tree, archive.dropped.get(program, []), drop_unknown, source))
     content = to_json(tree) if to_format is FileFormat.JSON else to_thrift(tree)
     with open_target(target) as file:
         file.write(content)

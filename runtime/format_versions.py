@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from .errors import DeserializeError, SerializeError, joined
+from .generated.own_fields import first_own_field
 from .generated.types import (
     OLDEST_VERSION,
     REVISION,
@@ -14,6 +15,7 @@ from .generated.types import (
     SchemaVersion,
     Writer,
 )
+from .version import __version__
 
 
 def check_version(version: SchemaVersion, path: str) -> None:
@@ -47,7 +49,10 @@ def check_dropped(dropped: list[str], version: SchemaVersion, writer: Writer | N
     raise DeserializeError(
         f"format {version.major}.{version.minor} has no such field",
         path=joined(path, dropped[0]),
-        hint="The file is damaged, or its version number is wrong",
+        hint=(
+            "The file is damaged, its version number is wrong, or a program with fields of a newer pt2wire "
+            "does not name its `writer`, as `write` would"
+        ),
     )
 
 
@@ -58,7 +63,8 @@ def dropped_message(path: str, dropped: list[str], tree: ExportedProgram) -> str
         newer = f"was written by {tree.writer.name} with revision {tree.writer.revision}, this is {REVISION}"
     else:
         newer = f"has format {_text(version)}, this is {_text(SCHEMA_VERSION)}"
-    return f"{path} {newer}: {len(dropped)} unknown fields were dropped, the first is {dropped[0]}"
+    lost = "1 unknown field was" if len(dropped) == 1 else f"{len(dropped)} unknown fields were"
+    return f"{path} {newer}: {lost} dropped, the first is {dropped[0]}"
 
 
 def as_ours(tree: ExportedProgram, dropped: list[str], drop_unknown: bool, path: str) -> ExportedProgram:
@@ -87,6 +93,26 @@ def as_ours(tree: ExportedProgram, dropped: list[str], drop_unknown: bool, path:
     if writer is not None and writer.revision > REVISION:
         writer = dataclasses.replace(writer, revision=REVISION)
     return dataclasses.replace(tree, schema_version=version, writer=writer)
+
+
+def own_field(tree: ExportedProgram) -> str | None:
+    """The path of the first field of pt2wire's own that a program has besides `writer`; None without any."""
+    return first_own_field(tree if tree.writer is None else dataclasses.replace(tree, writer=None))
+
+
+def with_writer(tree: ExportedProgram) -> ExportedProgram:
+    """A program that says who wrote its fields of pt2wire's own, so that older versions know them as newer.
+
+    Args:
+        tree: The program; it is left as it is. What it says of its writer stays, but for a revision that is
+            older than the fields may be.
+    """
+    writer = tree.writer
+    if (writer is not None and writer.revision >= REVISION) or own_field(tree) is None:
+        return tree
+    if writer is None:
+        writer = Writer(name="pt2wire", version=__version__, revision=REVISION)
+    return dataclasses.replace(tree, writer=dataclasses.replace(writer, revision=REVISION))
 
 
 def newer_than_ours(version: SchemaVersion) -> str | None:

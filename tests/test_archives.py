@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import copy
 import io
@@ -189,12 +190,77 @@ def test_a_program_that_is_not_sound_is_written_only_on_demand(change: Any, mess
     assert refused.value.message == caught.value.message
 
 
-def test_a_value_of_a_wrong_type_is_not_written_at_all() -> None:
+def _graph(archive: pt2wire.Archive) -> types.Graph:
+    return archive.programs["model"].graph_module.graph
+
+
+def _weight(archive: pt2wire.Archive) -> pt2wire.Payload:
+    return archive.weights["model"]["linear.weight"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda archive: _target(archive.programs["model"], 5),
+        lambda archive: setattr(_graph(archive).nodes[0].inputs[0], "arg", 3),
+        lambda archive: setattr(_graph(archive).nodes[0], "inputs", ["relu"]),
+        lambda archive: _graph(archive).nodes.insert(0, None),
+        lambda archive: setattr(archive.programs["model"], "graph_module", None),
+        lambda archive: setattr(archive.programs["model"], "writer", "me"),
+    ],
+)
+def test_a_tree_with_a_wrong_type_in_it_is_not_written_at_all(change: Any) -> None:
     archive = pt2wire.read(io.BytesIO(linear_archive()))
-    _target(archive.programs["model"], 5)
+    change(archive)
+    (finding,) = pt2wire.validate(archive.programs["model"])
     for options in ({}, {"allow_unsound": True}):
-        with pytest.raises(SerializeError, match=r"nodes\[0\]\.target: expected a string, found int 5"):
+        with pytest.raises(SerializeError) as caught:
             pt2wire.write(archive, io.BytesIO(), **options)  # type: ignore[arg-type]
+        assert (caught.value.path, caught.value.message) == (f"model:{finding.path}", finding.message)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        (lambda archive: setattr(archive, "programs", [1]), TypeError, ".programs: expected Mapping"),
+        (lambda archive: setattr(archive, "weights", 3), TypeError, ".weights: expected Mapping"),
+        (
+            lambda archive: archive.weights.update(model=[1]),
+            TypeError,
+            ".weights['model']: expected Mapping",
+        ),
+        (
+            lambda archive: archive.weights["model"].update({3: _weight(archive)}),
+            TypeError,
+            "the name in archive.weights['model'][3]: expected str",
+        ),
+        (
+            lambda archive: _weight(archive).inner.update(values=3),
+            TypeError,
+            ".weights['model']['linear.weight'].inner['values']: expected Payload",
+        ),
+        (lambda archive: setattr(_weight(archive), "meta", 3), TypeError, ".meta: expected PayloadMeta"),
+        (
+            lambda archive: setattr(_weight(archive).meta.tensor_meta, "sizes", 3),
+            SerializeError,
+            ".weights['model']['linear.weight'].meta.tensor_meta.sizes: expected a list<SymInt>, found int 3",
+        ),
+        (lambda archive: setattr(_weight(archive), "data", 3), TypeError, ".data: expected a memoryview"),
+        (
+            lambda archive: setattr(_weight(archive), "data", array.array("f", [1, 2])),
+            TypeError,
+            ".data: expected a memoryview of bytes, found array of array with items of 4 bytes "
+            "in 1 dimensions. Pass memoryview(...).cast('B') of it",
+        ),
+    ],
+)
+def test_what_is_no_archive_is_refused_by_name(change: Any, kind: type[Exception], message: str) -> None:
+    archive, file = pt2wire.read(io.BytesIO(linear_archive())), io.BytesIO()
+    change(archive)
+    with pytest.raises(kind) as caught:
+        pt2wire.write(archive, file)
+    assert message in str(caught.value)
+    assert file.getvalue() == b""
 
 
 @pytest.mark.parametrize("name", ["a b", "x/y", ".x", "ö", "a" * 256])

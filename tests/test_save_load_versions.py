@@ -106,16 +106,15 @@ def test_an_unknown_field_is_a_fault_in_a_version_that_is_known() -> None:
         pt2wire.from_json(json_of(MAJOR, MINOR, add_unknown))
     assert str(caught.value) == (
         f"program:graph_module.shiny: format {MAJOR}.{MINOR} has no such field. "
-        "The file is damaged, or its version number is wrong."
+        "The file is damaged, its version number is wrong, or a program with fields of a newer pt2wire "
+        "does not name its `writer`, as `write` would."
     )
     with pytest.raises(DeserializeError, match=f"format {MAJOR}.{MINOR} has no such field"):
         pt2wire.from_thrift(thrift_of(MAJOR, MINOR, UNKNOWN_THRIFT))
 
 
 def test_an_unknown_field_of_a_newer_version_is_dropped_with_a_warning() -> None:
-    newer = (
-        f"format {MAJOR}.{MINOR + 1}, this is {MAJOR}.{MINOR}: 1 unknown fields were dropped, the first is "
-    )
+    newer = f"format {MAJOR}.{MINOR + 1}, this is {MAJOR}.{MINOR}: 1 unknown field was dropped, the first is "
     with pytest.warns(UserWarning, match=newer + r"graph_module\.shiny"):
         from_json = pt2wire.from_json(json_of(MAJOR, MINOR + 1, add_unknown))
     with pytest.warns(UserWarning, match=newer):

@@ -156,7 +156,7 @@ def test_an_unknown_field_of_a_newer_version_is_skipped_and_named(name: str, suf
     tree = READERS[suffix](data, unknown=unknown)
     assert unknown == [SKIPPED[name][suffix]]
     assert tree.graph_module.graph.nodes[0].target == "text"
-    with pytest.warns(UserWarning, match="1 unknown fields were dropped, the first is ") as warned:
+    with pytest.warns(UserWarning, match="1 unknown field was dropped, the first is ") as warned:
         assert READERS[suffix](data) == tree
     message = str(warned[0].message)
     assert message.endswith(SKIPPED[name][suffix])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -9,11 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pt2wire
 import pytest
 import yaml
 from pt2wire.codegen.breaking import RULES as BREAKING_RULES
 from pt2wire.codegen.lint import RULES
 
+from .helpers.archives import linear_archive
 from .helpers.schema_page import (
     COMMAND,
     NAMED,
@@ -34,6 +37,7 @@ from .helpers.schemas import ROOT, SCHEMA
 
 DOC = PAGE.read_text()
 BUMPS = bumps(DOC)
+OWN_FIELD = "### A field of our own"
 BLOCKS = blocks(DOC.replace(section(DOC, WALK), ""))
 
 
@@ -148,3 +152,31 @@ def test_the_steps_of_the_workflow_run(folder: Path) -> None:
     for command in commands:
         done = subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_field_of_our_own_goes_to_files_that_older_readers_know_as_newer(
+    fresh: Path, tmp_path: Path
+) -> None:
+    """The program of that bump, run by the package with what the bump generates."""
+    steps = section(DOC, OWN_FIELD)
+    tree = shutil.copytree(fresh, tmp_path / "tree")
+    ((_, patch),) = (block for block in blocks(steps) if block[0] == "diff")
+    ((_, program),) = (block for block in blocks(steps) if block[0] == "python")
+    ((_, printed),) = (block for block in blocks(steps) if block[0] == "text")
+    apply_patch(tree, patch)
+    performed(tree, "$ pt2wire schema generate\n")
+    package = tmp_path / "package" / "pt2wire"
+    package.mkdir(parents=True)
+    for part in (*(ROOT / "runtime").iterdir(), tree / "generated"):
+        (package / part.name).symlink_to(part)
+    file = tmp_path / "m.pt2"
+    file.write_bytes(linear_archive())
+    done = subprocess.run(
+        [sys.executable, "-c", program, file],
+        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stderr, done.stdout) == ("", printed)
+    with pytest.warns(UserWarning, match=r"with revision 2, this is 1: .* the first is #1002"):
+        pt2wire.load(file)

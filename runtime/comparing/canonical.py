@@ -7,7 +7,8 @@ from typing import Any
 from ..arguments import check_tree
 from ..collector import collector_off
 from ..errors import DeserializeError
-from ..generated import Struct, Union, types
+from ..format_versions import own_field
+from ..generated import types
 from ..guards import normal_guard
 from .encoding import copied
 from .naming import (
@@ -107,24 +108,11 @@ def canonicalize_in_place(tree: types.ExportedProgram) -> Names:
     tree.opset_version = _sorted(tree.opset_version)
     tree.range_constraints = _sorted(tree.range_constraints)
     tree.guards_code = sorted(map(_spelled, tree.guards_code))
-    writer, tree.writer = tree.writer, None
-    if writer is not None and _has_own_fields(tree):
+    tree.writer = None
+    if own_field(tree) is not None:
         # Such fields demand a writer; who it was is no part of the meaning.
         tree.writer = types.Writer(name="", version="", revision=0)
     return names
-
-
-def _has_own_fields(part: Any) -> bool:
-    if isinstance(part, Union):
-        return _has_own_fields(part.value)
-    if isinstance(part, Struct):
-        fields = ((number, getattr(part, name)) for name, number in part.FIELD_IDS.items())
-        return any(
-            value is not None and (number >= 1000 or _has_own_fields(value)) for number, value in fields
-        )
-    if isinstance(part, list | dict):
-        return any(map(_has_own_fields, part.values() if isinstance(part, dict) else part))
-    return False
 
 
 class Names:

@@ -113,7 +113,6 @@ def check_subgraph(scope: Scope, value: types.GraphArgument, step: str) -> None:
     """Checks a subgraph, now its name, later what is in it; `step` leads from where the scope is to it."""
     scope.check_name(value.name, f"{step}.name")
     if value.node is not None:
-        scope.program.own = True
         scope.check_name(value.node, f"{step}.node")
         if value.node not in scope.getters:  # several arguments may share one
             scope.take(value.node)

@@ -34,7 +34,6 @@ _BEYOND_JSON = frozenset(
 
 def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
     """Checks the exact arguments of a node that has some against the arguments that PyTorch reads."""
-    scope.program.own = True
     if node.exact_inputs is None:
         scope.add("exact", "expected exact_inputs that name the subgraphs, found none", ".subgraphs")
         return
@@ -68,7 +67,6 @@ def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
 
 def check_exact_output(scope: Scope, graph: types.Graph, exact: types.Value) -> None:
     """Checks what a graph returns against the outputs that PyTorch reads."""
-    scope.program.own = True
     scope.at = ("exact_output",)
     if exact.type not in ("as_list", "as_tuple") or len(exact.value) != len(graph.outputs):
         scope.add("exact", f"expected {len(graph.outputs)} outputs, found {exact.type}")
@@ -82,7 +80,6 @@ def check_exact_output(scope: Scope, graph: types.Graph, exact: types.Value) -> 
 
 def check_order(scope: Scope, graph: types.Graph, order: list[str]) -> None:
     """Checks that the order of FX nodes has each name once, and the calls as they stand."""
-    scope.program.own = True
     scope.at = ("order",)
     if len(set(order)) != len(order):
         scope.add("exact", "expected each name once, found one again")
@@ -213,7 +210,6 @@ _SINGLES: dict[str, Callable[[str, Any], Any]] = {
 
 def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], names: Container[str]) -> None:
     """Checks the notes on nodes that are no calls; `names` are those of the nodes that may have some."""
-    scope.program.own = True
     for name, noted in notes.items():
         scope.at = (field, name[:80])
         if name not in names:

@@ -103,8 +103,6 @@ def _check_values(scope: Scope) -> None:
         check_tensor_meta(
             meta, f"{scope.path}.tensor_values[{name!r}]", findings, symbols, scope.program.permissions.limits
         )
-        own = (meta.conj, meta.neg, meta.inner, meta.coalesced, meta.subclass, meta.context, meta.extra_dtype)
-        scope.program.own |= any(field is not None for field in own)
     numbers: tuple[tuple[str, Mapping[str, types.SymInt | types.SymBool | types.SymFloat]], ...] = (
         ("sym_int_values", graph.sym_int_values),
         ("sym_bool_values", graph.sym_bool_values),
@@ -144,11 +142,9 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
         check_exact_inputs(scope, node, index)
     exact = len(scope.findings.found) == before
     if node.custom is not None:
-        scope.program.own = True
         for message in note_problems(node.custom, node.metadata.get("custom"), limits):
             scope.add("exact", message, ".custom")
     if node.module_stack is not None:
-        scope.program.own = True
         for fault in module_stack_problems(node.module_stack, node.metadata, scope.program.metadata):
             scope.add(fault.rule, fault.message, ".module_stack")
     if scope.depth == 0:

@@ -46,7 +46,6 @@ class ProgramState:
         pending: Subgraphs that are still to be checked; a list rather than recursion, since a file decides
             how deep they nest.
         tokens: Values of the program's graph that order effects, and are nothing else.
-        own: Whether a field of our own was met.
         beyond: Whether PyTorch's fields may hold stand-ins, beside fields of our own that hold the truth.
     """
 
@@ -62,13 +61,11 @@ class ProgramState:
         self.identified: dict[str, types.Graph] = {}
         self.pending: list[Pending] = []
         self.tokens: set[str] = set()
-        self.own = beyond
         self.beyond = beyond
         self._targets: dict[str, tuple[Target | None, Problem | None]] = {}
 
     def demand_beyond(self, path: str) -> None:
         """Notes a field of our own that holds what PyTorch's fields lack, so that the program must say so."""
-        self.own = True
         if not self.beyond:
             message = "expected a program that says what PyTorch cannot express of it, found none"
             self.findings.add("exact", path, message)

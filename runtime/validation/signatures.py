@@ -319,7 +319,6 @@ def _check_treespecs(
     """Checks both spellings of a tree spec. The exact one may be left out, or be the only one."""
     if exact is None:
         return _check_treespec(lambda: parse_treespec(text, limits), leaves, f"{path}.{field}", findings)
-    scope.program.own = True
     where = f"{path}.exact_{field}"
     spec = _check_treespec(lambda: parse_exact_treespec(exact, limits), leaves, where, findings)
     if text == "" and scope.program.beyond:

@@ -6,7 +6,7 @@ import math
 
 from ..errors import DeserializeError
 from ..findings import Finding
-from ..format_versions import check_version
+from ..format_versions import check_version, own_field
 from ..generated import CodecError, DepthError, json_codec, types
 from ..limits import Limits, raising
 from ..names import check_identifier
@@ -86,18 +86,18 @@ found 'os.system', in node 'relu' (os.system) [target]
     check_module_calls(module, scope, findings, limits)
     _check_module_metadata(module, findings, limits)
     if module.custom is not None:
-        program.own = True
         for message in note_problems(module.custom, module.metadata.get("custom"), limits):
             findings.add("exact", "graph_module.custom", message)
     for index, spec in enumerate(module.signature.input_specs):
         if spec.type == "constant_input" and spec.constant_input.exact_value is not None:
             program.demand_beyond(f"graph_module.signature.input_specs[{index}].constant_input.exact_value")
-    program.own |= any(
-        bounds.min_float is not None or bounds.max_float is not None
-        for bounds in tree.range_constraints.values()
-    )
-    if program.own and tree.writer is None:
-        findings.add("writer", "writer", "expected the writer of the program's own fields, found none")
+    if tree.writer is None and (own := own_field(tree)) is not None:
+        findings.add(
+            "writer",
+            "writer",
+            f"expected the writer of the program's own fields, such as {own}, found none",
+            "`pt2wire.write` fills it in; or set it to a Writer of pt2wire.generated",
+        )
     _check_ranges(tree, symbols, findings, limits)
     check_guards(tree, findings, limits)
     return findings.found

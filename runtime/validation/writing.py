@@ -7,7 +7,7 @@ from ..generated import types
 from ..limits import Limits
 from ..permissions import permit
 from .payloads import validate_payloads
-from .trees import validate_tree, validate_types
+from .trees import validate_tree
 
 
 def writing_findings(
@@ -19,7 +19,7 @@ def writing_findings(
     """Why the structure of a program would keep it from being loaded, whatever the caller of `load` permits.
 
     Args:
-        tree: The program, made or changed by hand.
+        tree: The program. Its types are taken to be right, as `validate_types` finds them.
         weights: The config of its weights.
         constants: The config of its constants.
         limits: What it may cost.
@@ -34,7 +34,6 @@ def writing_findings(
         ['undefined-name']
     """
     permissions = permit(allow_pickle=True, missing_weights="meta", limits=limits)
-    found = validate_types(tree) or validate_tree(tree, permissions)
     # Any operator can be permitted, but not all at once.
-    found = [finding for finding in found if finding.rule != "denied-operator"]
+    found = [finding for finding in validate_tree(tree, permissions) if finding.rule != "denied-operator"]
     return found or validate_payloads(tree, weights, constants, permissions)

@@ -66,7 +66,11 @@ def exact_input_with_a_number_as_key(tree: Tree) -> None:
     _exact(tree, Value.of_dict([types.ValueItem(Value.of_int(1), Value.of_int(1))]))
 
 
-@lie("writer", "writer", "expected the writer of the program's own fields, found none")
+@lie(
+    "writer",
+    "writer",
+    f"expected the writer of the program's own fields, such as {NODE}.exact_inputs, found none",
+)
 def own_fields_of_nobody(tree: Tree) -> None:
     _exact(tree, OPERANDS)
     tree.writer = None

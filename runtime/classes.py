@@ -41,6 +41,19 @@ def handing_in(path: str) -> str:
     return f"Pass types=[{name[:80]}] with the class of {module[:80]} if you trust it to be made from a file"
 
 
+def importing(module: str) -> str:
+    """The hint for whoever lacks what a module defines or registers; a file may call it whatever it likes.
+
+    Example:
+        >>> importing("transformers.modeling_outputs")
+        'It needs `import transformers.modeling_outputs` first'
+        >>> importing("rm -r *")
+        'It needs the library that defines it first'
+    """
+    is_module = all(map(str.isidentifier, module.split("."))) and len(module) <= 100
+    return f"It needs {f'`import {module}`' if is_module else 'the library that defines it'} first"
+
+
 def find_class(module: str, qualified_name: str, known: tuple[type, ...] = ()) -> type | None:
     """The class of a name, or None where it is neither handed in nor imported.
 

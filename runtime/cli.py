@@ -7,10 +7,12 @@ stderr; the option --debug before the command, or PT2WIRE_DEBUG=1 in the environ
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import io
 import itertools
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -114,18 +116,19 @@ def _fail(message: str) -> int:
     return FAILURE
 
 
-#: Hints name arguments of functions; whoever types has these instead.
+#: Hints name arguments of functions and statements; whoever types has these instead.
 _OPTIONS = {
     "to_format=": "--to ",
     "drop_unknown=True": "--drop-unknown",
     "allow_unsound=True": "--allow-unsound",
     "name=": "--name ",
+    "`import ": "`--import ",
 }
 
 
 def _in_options(hint: str) -> str:
     for argument, option in _OPTIONS.items():
-        hint = hint.replace(argument, option)
+        hint = re.sub(rf"(?<!\w){re.escape(argument)}", option, hint)
     return hint
 
 
@@ -185,8 +188,20 @@ def validate_command(
     as_json: _Json = False,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules instead.")] = False,
     name: _Name = None,
+    imports: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            metavar="MODULE",
+            help="Import a module first, which defines or registers what the program names; may be repeated.",
+        ),
+    ] = None,
 ) -> int:
-    """Check a file against all rules, without loading or running it."""
+    """Check a file against all rules, without loading or running it.
+
+    What load would refuse in this process is a finding as well: a class or operator of a library that is not
+    imported, for example.
+    """
     if rules:
         if as_json:
             _print_json([dataclasses.asdict(rule) for rule in RULES.values()])
@@ -199,6 +214,8 @@ def validate_command(
         return FINE
     if file is None:
         raise typer.BadParameter("expected a file")
+    for module in imports or ():
+        _import(module)
     findings = validate_programs(file, name)
     if as_json:
         _print_json([dataclasses.asdict(finding) for finding in findings])
@@ -207,6 +224,16 @@ def validate_command(
             _print(f"{finding}{f' {_in_options(finding.hint)}' if finding.hint else ''}")
         _print(f"{file}: {_count(len(findings), 'finding')}")
     return FINDINGS if findings else FINE
+
+
+def _import(module: str) -> None:
+    """Imports what the caller names; what a file names is never imported."""
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise typer.BadParameter(
+            f"expected a module that can be imported, found {module!r}: {error}", param_hint="--import"
+        ) from error
 
 
 @app.command(name="convert")

@@ -7,7 +7,7 @@ import enum
 import torch
 from torch.utils import _pytree as pytree
 
-from .classes import find_class
+from .classes import find_class, importing
 from .errors import DeserializeError
 from .exact_treespecs import is_class_path
 from .generated import types
@@ -32,7 +32,7 @@ def find_container(name: str, known: tuple[type, ...] = ()) -> type:
     if kind is None or not (kind in pytree.SUPPORTED_NODES or pytree.is_namedtuple_class(kind)):
         raise DeserializeError(
             f"expected a named tuple, or a class that is registered with pytree, found {name!r}"[:300],
-            hint=f"Import {module[:100]} before loading, or pass the class with types=[...]",
+            hint=f"{importing(module)}, or pass the class with types=[...]",
         )
     return kind
 
@@ -75,7 +75,7 @@ def find_enum_member(member: EnumMember, known: tuple[type, ...] = ()) -> enum.E
         raise DeserializeError(
             f"expected a member of an enum that is imported, found "
             f"{member.module}.{member.qualified_name}.{member.name}"[:300],
-            hint=f"Import {member.module[:100]} before loading, or pass the class with types=[...]",
+            hint=f"{importing(member.module)}, or pass the class with types=[...]",
         )
     return found.__members__[member.name]
 
@@ -88,13 +88,13 @@ def _registered(name: str) -> type:
         is_module = known is not None and issubclass(known, torch.nn.Module)
         raise DeserializeError(
             f"expected a class that is registered with pytree, found {name!r}",
-            hint=_MODULE.format(qualified_name) if is_module else _REGISTER,
+            hint=_MODULE.format(qualified_name) if is_module else f"{importing(module)}, {_REGISTER}",
         )
     return kind
 
 
 _REGISTER = (
-    "Import the library that defines it before loading, or register it under this name with "
+    "or register it under this name with "
     "torch.utils._pytree.register_pytree_node(..., serialized_type_name=...)"
 )
 _MODULE = (

@@ -18,6 +18,34 @@ from torch import nn
 
 from .helpers.schema_versions import REVISION, VERSION
 
+#: A module that registers a class for what its program returns.
+SHIPPING = """
+import pt2wire, torch
+from torch.utils import _pytree as pytree
+
+
+class Parcel:
+    def __init__(self, content):
+        self.content = content
+
+
+pytree.register_pytree_node(
+    Parcel,
+    lambda parcel: ([parcel.content], None),
+    lambda content, _: Parcel(*content),
+    serialized_type_name="shipping.Parcel",
+)
+
+
+class Packing(torch.nn.Module):
+    def forward(self, x):
+        return Parcel(x + 1)
+
+
+def save(path):
+    pt2wire.save(torch.export.export(Packing(), (torch.ones(2),)), path)
+"""
+
 COMMAND = str(Path(sys.executable).with_name("pt2wire"))
 
 
@@ -170,6 +198,35 @@ def test_findings_as_json(bad: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run(["validate", str(bad), "--json"]) == 1
     (finding,) = json.loads(capsys.readouterr().out)
     assert (finding["rule"], finding["unsafe"]) == ("target", True)
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A program that returns a class of a module which is not imported here."""
+    (tmp_path / "shipping.py").write_text(SHIPPING)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    file = str(tmp_path / "m.pt2")
+    subprocess.run(
+        [sys.executable, "-c", "import shipping, sys; shipping.save(sys.argv[1])", file], check=True
+    )
+    return file
+
+
+def test_a_class_of_a_module_that_is_not_imported_is_a_finding_until_it_is(shipped: str) -> None:
+    command = [sys.executable, "-m", "pt2wire", "validate", shipped]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "found 'shipping.Parcel' [unknown-class] It needs `--import shipping` first" in done.stdout
+    assert "register_pytree_node(..., serialized_type_name=...)" in done.stdout
+    done = subprocess.run([*command, "--import", "shipping"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"{shipped}: 0 findings\n")
+
+
+def test_a_module_that_cannot_be_imported_is_a_failure(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["validate", str(model), "--import", "no_such_module"]) == 2
+    assert "expected a module that can be imported, found 'no_such_module'" in capsys.readouterr().err
 
 
 def test_damaged_archive_is_a_finding(

@@ -157,7 +157,7 @@ def test_a_class_that_is_gone_is_named() -> None:
         module = path.partition(":")[0]
         assert str(caught.value) == (
             f"expected a named tuple, or a class that is registered with pytree, found {path!r}. "
-            f"Import {module} before loading, or pass the class with types=[...]."
+            f"It needs `import {module}` first, or pass the class with types=[...]."
         )
 
 

@@ -164,7 +164,7 @@ _REFUSED = [
     (
         {"in_spec": '[1, {"type": "os.stat_result", "context": "null", "children_spec": []}]'},
         "[0].signature.in_spec: expected a class that is registered with pytree, found 'os.stat_result'. "
-        "Import the library that defines it before loading, or register it under this name with "
+        "It needs `import os` first, or register it under this name with "
         "torch.utils._pytree.register_pytree_node(..., serialized_type_name=...).",
     ),
     (

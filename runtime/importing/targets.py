@@ -79,7 +79,7 @@ def _find_operator(target: Target, text: str) -> OpOverload[..., Any]:
     except RuntimeError as error:
         raise DeserializeError(
             f"expected a registered operator, found {text}",
-            hint="Import the library that registers it before loading",
+            hint="It needs an import of the library that registers it first",
         ) from error
     found = getattr(getattr(getattr(torch.ops, target.namespace), target.name), overload)
     if not isinstance(found, OpOverload):

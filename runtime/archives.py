@@ -348,7 +348,7 @@ def _check_writable(
         assert owner is not None  # that is a problem
         if not same_bytes(owner.data, payload.data):
             raise SerializeError(
-                f"said to share the storage of {meta.alias_of!r}, whose bytes differ",
+                f"expected the bytes of {meta.alias_of!r}, whose storage it is said to share, found others",
                 path=where,
                 hint="Change both, or set `meta.alias_of` to None",
             )

@@ -233,7 +233,7 @@ def _share(constants: dict[str, Any], state_dict: dict[str, Any]) -> None:
             compared[pair] = alike and same_bytes(storage_bytes(ours), storage_bytes(theirs))
         if not compared[pair]:
             raise DeserializeError(
-                f"said to share the storage of {name!r:.80}, but the bytes differ",
+                f"expected the bytes of {name!r:.80}, whose storage it is said to share, found others",
                 path=f"constants.{fqn:.80}",
                 hint="The artifact was changed by a tool that does not know of sharing",
             )

@@ -113,14 +113,14 @@ def test_changed_thrift_is_refused(record: str) -> None:
     with pytest.raises(DeserializeError) as caught:
         read(with_records(linear_archive(), {record: content}))
     assert str(caught.value) == (
-        f"<BytesIO>:{record}: the bytes are not those that the archive's index was made for. "
+        f"<BytesIO>:{record}: expected the bytes that the archive's index was made for, found others. "
         'The file is damaged or was changed. form="json" reads the other form.'
     )
 
 
 def test_a_missing_record_that_the_index_lists_is_refused() -> None:
     for record in (JSON, THRIFT):
-        with pytest.raises(DeserializeError, match="the index lists this record, but the archive has none"):
+        with pytest.raises(DeserializeError, match="expected this record, which the index lists, found none"):
             read(with_records(linear_archive(), {record: None}))
 
 
@@ -133,7 +133,7 @@ def test_an_index_that_lists_a_wrong_hash_is_refused() -> None:
     index = thrift_codec.decode(ArchiveIndex, original(INDEX))
     for entry in index.entries:
         entry.sha256 = "0" * 64
-    with pytest.raises(DeserializeError, match="the bytes are not those"):
+    with pytest.raises(DeserializeError, match="expected the bytes that the archive.s index was made for"):
         read(with_records(linear_archive(), {INDEX: thrift_codec.encode(index)}))
 
 

@@ -119,7 +119,9 @@ def test_a_record_of_64_bit_size_is_aligned_and_read_by_everybody(monkeypatch: p
 def test_two_records_of_one_name_are_refused() -> None:
     with ArchiveWriter(io.BytesIO()) as archive:
         archive.add("models/model.json", b"{}")
-        with pytest.raises(SerializeError, match=r"models/Model.json: two records of one name"):
+        with pytest.raises(
+            SerializeError, match=r"models/Model.json: expected a name that no other record has"
+        ):
             archive.add("models/Model.json", b"{}")
 
 

@@ -61,7 +61,7 @@ def test_constants_share_memory_with_weights_in_artifacts_too() -> None:
         ({"whole": []}, "expected the names of constants and weights, found"),
         ({"whole": "nothing"}, "expected a tensor that shares the memory of another, found 'whole'"),
         ({"nothing": "end"}, "expected a tensor that shares the memory of another, found 'nothing'"),
-        ({"whole": "end"}, "said to share the storage of 'end', but the bytes differ"),
+        ({"whole": "end"}, "expected the bytes of 'end', whose storage it is said to share, found others"),
     ],
 )
 def test_constants_that_cannot_share_memory_as_said_are_refused(shared: Any, message: str) -> None:

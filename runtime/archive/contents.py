@@ -217,7 +217,7 @@ def write_archive(
             for record, content in zip(documents(name, form), contents, strict=True):
                 if record in encoded or record == records.INDEX:
                     raise SerializeError(
-                        f"program {name!r} needs the record {record!r}, which is taken",
+                        f"expected a record {record!r} for program {name!r}, found one which is taken",
                         path=name,
                         hint="Give the program another name",
                     )

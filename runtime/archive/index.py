@@ -118,7 +118,7 @@ def choose_form(reader: ArchiveReader, index: Index | None, name: str, form: For
     missing = [record for record in listed if record not in reader]
     if missing:
         raise DeserializeError(
-            "the index lists this record, but the archive has none",
+            "expected this record, which the index lists, found none",
             path=reader.path(missing[0]),
             hint='Read what is left with form="json" or form="thrift"',
         )
@@ -143,13 +143,13 @@ def check_hash(reader: ArchiveReader, index: Index | None, record: str, content:
     entry = index.by_record.get(record)
     if entry is None:
         raise DeserializeError(
-            "the archive's index does not list this record",
+            "expected a record that the archive's index lists, found one that it does not",
             path=reader.path(record),
             hint='form="json" reads the other form',
         )
     if entry.size != len(content) or entry.sha256 != hashlib.sha256(content).hexdigest():
         raise DeserializeError(
-            "the bytes are not those that the archive's index was made for",
+            "expected the bytes that the archive's index was made for, found others",
             path=reader.path(record),
             hint='The file is damaged or was changed. form="json" reads the other form',
         )

@@ -110,7 +110,7 @@ class ArchiveReader:
 
     def _bomb(self, size: int, packed: int, path: str) -> DeserializeError:
         return DeserializeError(
-            f"{packed} bytes claim to hold {size}",
+            f"expected records that grow within the limits, found {packed} bytes that claim to hold {size}",
             path=path,
             hint=raising("inflated_bytes", "inflation_ratio", "inflation_floor"),
         )
@@ -123,7 +123,11 @@ class ArchiveReader:
         try:
             content = stream.decompress(packed, entry.size + 1)
         except zlib.error as error:
-            raise DeserializeError("the compressed bytes are damaged", path=self.path(entry.name)) from error
+            raise DeserializeError(
+                f"expected {entry.size} bytes compressed by deflate, found damaged ones",
+                path=self.path(entry.name),
+                hint="The file is damaged: copy or download it again",
+            ) from error
         if not stream.eof or stream.unused_data or len(content) != entry.size:
             raise DeserializeError(
                 f"expected {entry.size} bytes after decompression, found another number",

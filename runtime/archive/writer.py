@@ -58,7 +58,11 @@ class ArchiveWriter:
         """
         key = record if record.startswith(EXTRA) else record.casefold()
         if key in self._names:
-            raise SerializeError("two records of one name", path=record, hint="Rename a program or a file")
+            raise SerializeError(
+                "expected a name that no other record has, found a second one of it",
+                path=record,
+                hint="Rename a program or a file",
+            )
         self._names.add(key)
         crc = crc or start_crc32(content)
         view = memoryview(content).cast("B")

@@ -298,7 +298,7 @@ def _shared(
     assert owner is not None  # that is a problem
     if not storages.same_bytes(owner.data, payload.data):
         raise DeserializeError(
-            f"said to share the storage of {name!r}, but the bytes differ",
+            f"expected the bytes of {name!r}, whose storage it is said to share, found others",
             path=where,
             hint="The file was changed by a tool that does not know of sharing",
         )

@@ -82,7 +82,7 @@ def _check_payloads(archive: Archive, name: str, tree: types.ExportedProgram, so
     missing = [fqn for fqn in needed if fqn not in stored]
     if missing:
         raise SerializeError(
-            f"an archive needs the program's weights, and {len(missing)} of {len(needed)} are not there, "
+            f"expected the program's weights for an archive, found {len(missing)} of {len(needed)} missing, "
             f"the first is {missing[0]!r}",
             path=source,
             hint="JSON and Thrift files hold no weights: convert the .pt2 archive that the program came from",

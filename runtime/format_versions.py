@@ -47,7 +47,7 @@ def check_dropped(dropped: list[str], version: SchemaVersion, writer: Writer | N
     if not dropped or _is_newer(version) or (writer is not None and writer.revision > REVISION):
         return
     raise DeserializeError(
-        f"format {version.major}.{version.minor} has no such field",
+        f"expected a field of format {version.major}.{version.minor}, found one that it does not have",
         path=joined(path, dropped[0]),
         hint=(
             "The file is damaged, its version number is wrong, or a program with fields of a newer pt2wire "
@@ -83,7 +83,8 @@ def as_ours(tree: ExportedProgram, dropped: list[str], drop_unknown: bool, path:
         return tree
     if not drop_unknown:
         raise SerializeError(
-            f"a newer version wrote {len(dropped)} fields that would be lost, the first is {dropped[0]}",
+            f"expected fields that this version knows, found {len(dropped)} that would be lost, "
+            f"the first is {dropped[0]}",
             path=path,
             hint="Pass drop_unknown=True to write the program without them, or upgrade pt2wire",
         )

@@ -133,7 +133,7 @@ def test_an_index_that_lists_a_wrong_hash_is_refused() -> None:
     index = thrift_codec.decode(ArchiveIndex, original(INDEX))
     for entry in index.entries:
         entry.sha256 = "0" * 64
-    with pytest.raises(DeserializeError, match="expected the bytes that the archive.s index was made for"):
+    with pytest.raises(DeserializeError, match="expected the bytes that the archive's index was made for"):
         read(with_records(linear_archive(), {INDEX: thrift_codec.encode(index)}))
 
 

@@ -81,7 +81,7 @@ def test_archive_without_the_weights_it_needs(model: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert convert(source, target) == 2
     assert capsys.readouterr().err == (
-        f"pt2wire: {source}: an archive needs the program's weights, and 2 of 2 are not there, "
+        f"pt2wire: {source}: expected the program's weights for an archive, found 2 of 2 missing, "
         "the first is 'weight'. JSON and Thrift files hold no weights: "
         "convert the .pt2 archive that the program came from.\n"
     )
@@ -135,7 +135,7 @@ def test_newer_program_is_converted_only_on_demand(
     source.write_text(json.dumps(plain))
     assert convert(source, tmp_path / "newer.compact") == 2
     message = capsys.readouterr().err
-    assert "1 fields that would be lost, the first is of_the_future" in message
+    assert "found 1 that would be lost, the first is of_the_future" in message
     assert "Pass --drop-unknown to write the program" in message
     with pytest.raises(pt2wire.SerializeError, match=r"Pass drop_unknown=True to write"):
         pt2wire.converting.convert(str(source), str(tmp_path / "newer.compact"))

@@ -105,11 +105,12 @@ def test_an_unknown_field_is_a_fault_in_a_version_that_is_known() -> None:
     with pytest.raises(DeserializeError) as caught:
         pt2wire.from_json(json_of(MAJOR, MINOR, add_unknown))
     assert str(caught.value) == (
-        f"program:graph_module.shiny: format {MAJOR}.{MINOR} has no such field. "
+        f"program:graph_module.shiny: expected a field of format {MAJOR}.{MINOR}, "
+        "found one that it does not have. "
         "The file is damaged, its version number is wrong, or a program with fields of a newer pt2wire "
         "does not name its `writer`, as `write` would."
     )
-    with pytest.raises(DeserializeError, match=f"format {MAJOR}.{MINOR} has no such field"):
+    with pytest.raises(DeserializeError, match=f"expected a field of format {MAJOR}.{MINOR}, found"):
         pt2wire.from_thrift(thrift_of(MAJOR, MINOR, UNKNOWN_THRIFT))
 
 
@@ -196,7 +197,8 @@ def test_a_newer_file_is_written_back_only_if_the_loss_is_accepted() -> None:
     with pytest.raises(SerializeError) as caught:
         pt2wire.write(archive, file)
     assert str(caught.value) == (
-        "model: a newer version wrote 1 fields that would be lost, the first is graph_module.shiny. "
+        "model: expected fields that this version knows, found 1 that would be lost, "
+        "the first is graph_module.shiny. "
         "Pass drop_unknown=True to write the program without them, or upgrade pt2wire."
     )
     assert file.getvalue() == b""

@@ -98,7 +98,8 @@ def test_payload_that_is_too_short(file: bytes) -> None:
     assert [(finding.rule, finding.message) for finding in validate(cut)] == [
         (
             "payload-size",
-            "sizes (2, 4), strides (4, 1) and offset 0 need 32 bytes, the payload 'weight_0' has 28",
+            "expected 32 bytes for sizes (2, 4), strides (4, 1) and offset 0, "
+            "found 28 in the payload 'weight_0'",
         )
     ]
 

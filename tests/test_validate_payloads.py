@@ -149,7 +149,7 @@ LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
     _too_large: (
         "payload-meta",
         "weights['weight'].tensor_meta",
-        f"sizes (4, 2), strides ({2**62}, 1) and offset 0 exceed 64 bits",
+        f"expected a tensor within 64 bits, found sizes (4, 2), strides ({2**62}, 1) and offset 0",
     ),
     _parts: (
         "payload-meta",

@@ -47,7 +47,9 @@ def tensor_extent(meta: TensorMeta, path: str, limits: Limits = DEFAULT_LIMITS) 
     if item_size is None:
         raise DeserializeError(f"expected the dtype of a tensor, found {meta.dtype!r}", path=path)
     if len(meta.sizes) != len(meta.strides):
-        raise DeserializeError(f"{len(meta.sizes)} sizes, but {len(meta.strides)} strides", path=path)
+        raise DeserializeError(
+            f"expected as many strides as sizes, {len(meta.sizes)}, found {len(meta.strides)}", path=path
+        )
     if len(meta.sizes) > limits.tensor_dimensions:
         raise DeserializeError(
             f"expected at most {limits.tensor_dimensions} dimensions, found {len(meta.sizes)}",
@@ -64,7 +66,8 @@ def tensor_extent(meta: TensorMeta, path: str, limits: Limits = DEFAULT_LIMITS) 
     nbytes = (last + 1) * item_size if elements else 0
     if max(elements * item_size, nbytes, (offset + 1) * item_size) > INT64_MAX:
         raise DeserializeError(
-            f"sizes {sizes}, strides {strides} and offset {offset} exceed 64 bits", path=path
+            f"expected a tensor within 64 bits, found sizes {sizes}, strides {strides} and offset {offset}",
+            path=path,
         )
     return Extent(sizes, strides, offset, nbytes)
 
@@ -94,8 +97,8 @@ def check_payload(meta: PayloadMeta, available: int, path: str, limits: Limits =
             hint="The program was saved with fake weights: save it with real ones",
         )
     raise DeserializeError(
-        f"sizes {extent.sizes}, strides {extent.strides} and offset {extent.storage_offset} need "
-        f"{extent.nbytes} bytes, the payload {meta.path_name!r} has {available}",
+        f"expected {extent.nbytes} bytes for sizes {extent.sizes}, strides {extent.strides} and offset "
+        f"{extent.storage_offset}, found {available} in the payload {meta.path_name!r}",
         path=path,
     )
 

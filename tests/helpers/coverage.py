@@ -84,11 +84,14 @@ without. What neither of the two formats keeps is left out of the comparison:
 
 {losses}
 
-Neither keeps six more, which are not compared: of a node, an empty `custom` is gone, a missing
-`nn_module_stack` is empty, a constant result of a subgraph has its value as `val`, and a symbolic number
-that tracing found to be a constant has that number; an empty `forward_arg_names` is None; and a named
-tuple within a note is a plain tuple, of which saving warns. Left out as well are ranges of symbols that
-no value has, unless they are integers that a call finds, since their assumptions are in no file.
+Nor is compared what follows, which neither keeps as it was:
+
+* an empty `custom` of a node is gone, a missing `nn_module_stack` is empty, an empty `forward_arg_names` is
+  None, and a named tuple within a note is a plain tuple, of which saving warns;
+* a constant result of a subgraph has its value as `val`, and a symbolic number that tracing found to be a
+  constant has that number;
+* ranges of symbols that no value has are gone, since the assumptions of these symbols are in no file, unless
+  they are integers that a call finds.
 
 Nor does either keep what PyTorch notes for itself while it traces, most of which it notes anew when a
 loaded program is decomposed or compiled: of a node `tensor_meta`, `example_value`, `seq_nr`,

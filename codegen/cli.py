@@ -195,13 +195,18 @@ def _breaking(arguments: argparse.Namespace) -> int:
 
 def _compare_torch(arguments: argparse.Namespace) -> int:
     schema_path = _schema_path(arguments)
-    schema = load_schema(schema_path)
+    newest = schema = load_schema(schema_path)
     torch = read_torch(arguments.torch if arguments.torch is not None else find_torch())
-    if torch.version < schema.version:  # an older torch is fine if it lacks nothing but what came later
-        schema = as_of(schema, torch.version)
+    if torch.version < newest.version:  # an older torch is fine if it lacks nothing but what came later
+        schema = as_of(newest, torch.version)
     comparison = compare_torch(schema, torch)
     if not comparison.additions and not comparison.contradictions and schema.version == torch.version:
-        _say(f"{schema_path} says what torch {torch.release} says, version {torch.version}")
+        theirs = f"torch {torch.release}"
+        if torch.version < newest.version:
+            ahead = f"is ahead of {theirs}, version {torch.version}, and lacks nothing of it"
+            _say(f"{schema_path}, version {newest.version}, {ahead}")
+        else:
+            _say(f"{schema_path} says what {theirs} says, version {torch.version}")
         return _FINE
     _say(comparison.text)
     return _FINDINGS

@@ -103,7 +103,17 @@ if not TYPE_CHECKING:  # type checkers would take any misspelt name for one that
     def __getattr__(name: str) -> object:
         if name not in _EXPORTS:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f".{_EXPORTS[name]}", __name__), name)
+        try:
+            value = getattr(importlib.import_module(f".{_EXPORTS[name]}", __name__), name)
+        except ModuleNotFoundError as error:
+            if error.name not in ("torch", "sympy"):
+                raise
+            raise ModuleNotFoundError(
+                f"pt2wire.{name} makes or takes programs of PyTorch, and {error.name} is not installed. "
+                "Without it programs are data: read, write, validate, diff, from_json and from_thrift work. "
+                "Install torch for the rest",
+                name=error.name,
+            ) from error
         globals()[name] = value
         return value
 

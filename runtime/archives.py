@@ -29,7 +29,7 @@ from .validation.writing import writing_findings
 from .warning import warn_user
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Archive:
     """The content of a `.pt2` archive.
 
@@ -67,10 +67,19 @@ class Archive:
     extra_files: dict[str, bytes] = field(default_factory=dict)
     dropped: dict[str, list[str]] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
-    _reader: ArchiveReader | None = field(default=None, repr=False)
-    _others: list[str] = field(default_factory=list, repr=False)
-    _read: dict[str, ExportedProgram] = field(default_factory=dict, repr=False)
-    _called_with: dict[str, bytes] = field(default_factory=dict, repr=False)
+    _reader: ArchiveReader | None = field(default=None)
+    _others: list[str] = field(default_factory=list)
+    _read: dict[str, ExportedProgram] = field(default_factory=dict)
+    _called_with: dict[str, bytes] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        # Weights and trees in full would be thousands of lines.
+        counts = {
+            what: {name: len(held) for name, held in payloads.items()}
+            for what, payloads in (("weights", self.weights), ("constants", self.constants))
+        }
+        listed = ", ".join(f"{what}={held}" for what, held in counts.items())
+        return f"Archive(programs={list(self.programs)}, {listed}, extra_files={list(self.extra_files)})"
 
     @property
     def records(self) -> list[str]:

@@ -103,6 +103,10 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             raise
         return _fail(str(error) if error.filename is None else f"{error.filename}: {error.strerror}")
+    except ModuleNotFoundError as error:
+        if debug:
+            raise
+        return _fail(f"this needs the Python package of {error.name}, which is not installed: see README.md")
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted")
     except Exception as error:

@@ -23,7 +23,7 @@ def check_version(version: SchemaVersion, path: str) -> None:
     number = (version.major, version.minor)
     if version.major != SCHEMA_VERSION[0] or number < OLDEST_VERSION:
         raise DeserializeError(
-            f"expected format {_text(OLDEST_VERSION)} to {_text(SCHEMA_VERSION)}, found {_text(number)}",
+            f"expected format {_text(OLDEST_VERSION)} or a later {SCHEMA_VERSION[0]}, found {_text(number)}",
             path=joined(path, "schema_version"),
             hint="Upgrade pt2wire"
             if number > SCHEMA_VERSION

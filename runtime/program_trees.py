@@ -7,13 +7,15 @@ from typing import Any
 
 import torch
 
+from .archive.payloads import Payload
 from .arguments import check_tree, check_versions, mistaken
 from .exporting import export_program
 from .generated.types import ExportedProgram
 from .importing import check_weights, import_program
 from .importing.example_inputs import check_example_inputs, rebuild_example_inputs
+from .importing.payloads import PayloadStorages, import_constants, import_weights
 from .limits import DEFAULT_LIMITS, Limits
-from .permissions import permit
+from .permissions import Permissions, permit
 from .validation.loading import check_loadable, check_types
 
 
@@ -44,7 +46,7 @@ def to_tree(
 
 def from_tree(
     tree: ExportedProgram,
-    weights: Mapping[str, torch.Tensor],
+    weights: Mapping[str, torch.Tensor | Payload],
     constants: Mapping[str, Any],
     *,
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
@@ -56,9 +58,10 @@ def from_tree(
 
     Args:
         tree: The tree, of `to_tree` or `pt2wire.read` for example. It is checked first.
-        weights: Parameters and persistent buffers by name; they are used as they are, not copied.
+        weights: Parameters and persistent buffers by name: tensors, or payloads of an `Archive`. They are
+            used as they are, not copied.
         constants: Constants, non-persistent buffers and custom objects by name, also of the objects that
-            stand in arguments of nodes: the tree names them.
+            stand in arguments of nodes: the tree names them. Payloads of tensors, too.
         example_inputs: Positional and keyword arguments as for `torch.export.export`. Without them, stand-ins
             on the meta device are made from the tree, because PyTorch checks inputs against guards only in
             programs that have example inputs.
@@ -68,6 +71,7 @@ def from_tree(
 
     Raises:
         DeserializeError: The tree is not sound, or does not fit the weights or example inputs.
+        UnsafeArtifactError: A payload is a pickle, which `load` alone may be permitted to open.
         TypeError: An argument has the wrong type.
 
     Example:
@@ -75,6 +79,16 @@ def from_tree(
         >>> ep = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
         >>> again = from_tree(to_tree(ep), ep.state_dict, ep.constants)
         >>> torch.equal(again.module()(torch.ones(3, 2)), ep.module()(torch.ones(3, 2)))
+        True
+
+        The tensors of an archive, without the program's example inputs:
+
+        >>> import io, pt2wire
+        >>> file = io.BytesIO()
+        >>> pt2wire.save(ep, file)
+        >>> stored = pt2wire.read(file)
+        >>> made = from_tree(stored.programs["model"], stored.weights["model"], stored.constants["model"])
+        >>> torch.equal(made.state_dict["weight"], ep.state_dict["weight"])
         True
     """
     check_tree(tree)
@@ -84,16 +98,33 @@ def from_tree(
     permissions = permit(allow_operators=allow_operators, types=types, limits=limits)
     check_types(tree)
     check_loadable(tree, permissions=permissions)
+    state_dict, objects = _without_payloads(weights, constants, permissions)
     if example_inputs is None:
         example_inputs = rebuild_example_inputs(tree, permissions=permissions)
     else:
         check_example_inputs(tree, example_inputs, permissions)
     ep = import_program(
         tree,
-        state_dict=dict(weights),
-        constants=dict(constants),
+        state_dict=state_dict,
+        constants=objects,
         example_inputs=example_inputs,
         permissions=permissions,
     )
     check_weights(ep)
     return ep
+
+
+def _without_payloads(
+    weights: Mapping[str, Any], constants: Mapping[str, Any], permissions: Permissions
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Weights and constants with tensors in place of payloads, which share memory as in the archive."""
+    storages, stored_weights = PayloadStorages(), _payloads(weights)
+    made = import_weights(stored_weights, storages, "weights", permissions)
+    made_constants = import_constants(
+        _payloads(constants), stored_weights, storages, "constants", permissions
+    )
+    return {**weights, **made}, {**constants, **made_constants}
+
+
+def _payloads(values: Mapping[str, Any]) -> dict[str, Payload]:
+    return {name: value for name, value in values.items() if isinstance(value, Payload)}

@@ -18,8 +18,8 @@ from .archive.sources import Source
 from .archive.target import Target
 from .archives import Archive, read_archive
 from .arguments import check_name, check_versions, mistaken
-from .comparing import check_digest
-from .errors import Pt2WireError, SerializeError, joined
+from .comparing import check_digest, check_expected
+from .errors import Pt2WireError, joined
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
 from .exporting.payloads import PayloadRecords, export_constants, export_weights, with_objects
@@ -61,7 +61,8 @@ def save(
             share weights share them in the file.
         f: A path, or a binary file object that is written from its position on, and cut off behind the
             archive if it was longer.
-        extra_files: Further files by name, text or UTF-8 bytes. `load` gives them back.
+        extra_files: Further files by name, text or bytes. `load` gives them back. A warning tells of bytes
+            that are no UTF-8, since PyTorch loads no archive that has some.
         opset_version: The version of each operator namespace that the program was written for.
         pickle_protocol: For the record of example inputs that PyTorch reads. The default is the only one of
             which PyTorch reads everything without running code.
@@ -92,7 +93,6 @@ def save(
     programs = _named(ep)
     check_versions(opset_version, "opset_version")
     others = extra_records(extra_files or {})
-    _check_text(extra_files or {})
     payloads = PayloadRecords()
     new = {
         name: _new_program(name, program, payloads, opset_version, pickle_protocol, several=len(programs) > 1)
@@ -341,6 +341,7 @@ def _load(
 ) -> tuple[Archive, dict[str, ExportedProgram]]:
     """An archive, and some programs of it, or all, which share memory where they did."""
     check_versions(expected_opset_version, "expected_opset_version")
+    check_expected(expected_digest)
     devices = None if device is None else Devices(device)
     archive = read_archive(f, names, form, verify, permissions.limits)
     storages = PayloadStorages(copy=not mmap)
@@ -401,20 +402,6 @@ def _without_unused_objects(tree: Tree, constants: Mapping[str, Payload], path: 
             f"program was traced and which it does not need. {ALLOW_PICKLE}"
         )
     return {fqn: payload for fqn, payload in constants.items() if fqn not in unused}
-
-
-def _check_text(extra_files: Mapping[str, str | bytes]) -> None:
-    """Refuse bytes that torch.export.load could not give back as text."""
-    for name, content in extra_files.items():
-        if isinstance(content, bytes | bytearray | memoryview):
-            try:
-                str(content, "utf-8")
-            except UnicodeDecodeError as error:
-                raise SerializeError(
-                    "expected text in UTF-8, which is all that PyTorch reads, found other bytes",
-                    path=f"extra_files[{name!r}]",
-                    hint="Encode them first, for example with base64",
-                ) from error
 
 
 def _text_if_possible(content: bytes) -> str | bytes:

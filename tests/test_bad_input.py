@@ -493,11 +493,6 @@ def test_an_extra_file_that_leaves_its_folder_is_refused(name: str) -> None:
         pt2wire.save(linear_program(), io.BytesIO(), extra_files={name: "x"})
 
 
-def test_extra_files_that_pytorch_could_not_read_are_refused() -> None:
-    with pytest.raises(SerializeError, match="expected text in UTF-8, which is all that PyTorch reads"):
-        pt2wire.save(linear_program(), io.BytesIO(), extra_files={"a": b"\xff\xfe"})
-
-
 def test_a_pickled_weight_is_refused_as_unsafe() -> None:
     config = pt2wire.read(io.BytesIO(linear_torch_archive())).weights["model"]["offset"].meta
     assert not config.use_pickle

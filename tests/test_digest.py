@@ -162,3 +162,5 @@ def test_load_refuses_another_program_than_expected(tmp_path: Path) -> None:
         pt2wire.load(path, expected_digest=expected)
     with pytest.raises(DeserializeError, match="expected a program of digest"):
         pt2wire.load(path, expected_digest=pt2wire.digest(pt2wire.read(path).programs["model"]))
+    with pytest.raises(ValueError, match="expected expected_digest as 64 hexadecimal digits, found 'abc'"):
+        pt2wire.load(path, expected_digest="abc")

@@ -47,9 +47,14 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TYPED = re.compile(r"`([^`\n]+)`|^ *\$ (.*)$|^ *- run: (.*)$", re.MULTILINE)
 _CALL = re.compile(r"\bpt2wire (schema [a-z-]+|[a-z-]+)([^|;&)$]*)")
 # Installing takes minutes, and the targets run this test: they are asked what they would do.
+_PIP = "pip install --quiet --dry-run --no-deps"
 _DRY_RUNS = (
     (re.compile(r"^make (\w[\w-]*)$"), r"make --dry-run \1"),
-    (re.compile(r"^pip install \.$"), "pip install --quiet --dry-run --no-deps --no-build-isolation ."),
+    (re.compile(r"^pip install \.$"), f"{_PIP} --no-build-isolation ."),
+    (
+        re.compile(r"^pip install --no-deps \. && pip install (.*)$"),
+        rf"{_PIP} --no-build-isolation . && {_PIP} \1",
+    ),
 )
 
 

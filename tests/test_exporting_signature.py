@@ -198,7 +198,7 @@ def test_nested_inputs_and_outputs():
 
 def test_keys_that_no_form_has_are_refused():
     ep = exported(lambda self, x: x[b"a"], {b"a": torch.ones(3)})
-    message = "^signature of module ``: .* can name: Unable to serialize context.* found bytes "
+    message = "^signature of the program: .* can name: Unable to serialize context.* found bytes "
     with pytest.raises(SerializeError, match=message):
         export_program(ep)
 

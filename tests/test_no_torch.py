@@ -72,6 +72,7 @@ try:
     pt2wire.load
 except ModuleNotFoundError as error:
     assert error.name == "torch", error
+    assert str(error).startswith("pt2wire.load makes or takes programs of PyTorch, and torch is not")
 else:
     raise AssertionError("load was found without torch")
 assert not {"torch", "sympy"} & set(sys.modules)
@@ -83,6 +84,23 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("no_torch") / "m.pt2"
     pt2wire.save(torch.export.export(nn.Linear(4, 2), (torch.ones(3, 4),)), path)
     return path
+
+
+def test_the_readme_lists_what_is_needed_without_torch() -> None:
+    command = f"$ pip install --no-deps . && pip install {' '.join(_REQUIREMENTS)}\n"
+    assert command in (ROOT / "README.md").read_text()
+
+
+def test_a_command_without_what_it_needs_says_so(model: Path) -> None:
+    code = _BLOCK_TORCH.replace('"torch", "sympy"', '"yaml"')
+    code += "from pt2wire.cli import run\nassert run(['schema', 'lint']) == 2\n"
+    script = model.with_name("no_yaml.py")
+    script.write_text(code)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (
+        0,
+        "pt2wire: this needs the Python package of yaml, which is not installed: see README.md\n",
+    )
 
 
 def run_promises(python: Path | str, code: str, model: Path) -> None:

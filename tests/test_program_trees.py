@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import pt2wire
 import pytest
 import torch
-from pt2wire import DeserializeError
+from pt2wire import DeserializeError, UnsafeArtifactError
 
-from .helpers.archives import (
-    assert_computes_the_same,
-    linear_program,
-)
+from .helpers.archives import assert_computes_the_same, linear_archive, linear_program, saved
+from .helpers.models import MODELS
 
 
 def test_a_tree_and_its_tensors_make_the_program_again() -> None:
@@ -56,3 +56,32 @@ def test_a_value_that_does_not_fit_its_field_is_named() -> None:
         with pytest.raises(pt2wire.SerializeError) as caught:
             write(tree)
         assert caught.value.path == "graph_module.graph.nodes[0].target"
+
+
+def test_payloads_of_an_archive_are_weights_and_constants() -> None:
+    archive = pt2wire.read(io.BytesIO(linear_archive()))
+    weights, constants = archive.weights["model"], archive.constants["model"]
+    found = pt2wire.from_tree(archive.programs["model"], weights, constants)
+    assert_computes_the_same(found)
+    own = torch.zeros(3, 4)
+    mixed = pt2wire.from_tree(archive.programs["model"], {**weights, "linear.weight": own}, constants)
+    assert mixed.state_dict["linear.weight"] is own
+    assert torch.equal(mixed.state_dict["offset"], found.state_dict["offset"])
+
+
+def test_payloads_that_share_memory_become_tensors_that_do() -> None:
+    ep = MODELS["weights_tied"].program()
+    archive = pt2wire.read(io.BytesIO(saved(ep)))
+    (tree,) = archive.programs.values()
+    found = pt2wire.from_tree(tree, archive.weights["model"], archive.constants["model"])
+    memory = {name: tensor.untyped_storage().data_ptr() for name, tensor in ep.state_dict.items()}
+    made = {name: tensor.untyped_storage().data_ptr() for name, tensor in found.state_dict.items()}
+    assert len(set(memory.values())) == len(set(made.values())) < len(made)
+
+
+def test_a_payload_that_is_a_pickle_stays_closed() -> None:
+    archive = pt2wire.read(io.BytesIO(linear_archive()))
+    weights = archive.weights["model"]
+    weights["linear.bias"].meta.use_pickle = True
+    with pytest.raises(UnsafeArtifactError, match=r"^weights\.linear\.bias: "):
+        pt2wire.from_tree(archive.programs["model"], weights, archive.constants["model"])

@@ -23,7 +23,6 @@ from .helpers.archives import (
     linear_program,
     saved,
     torch_saved,
-    with_records,
 )
 from .helpers.exporting import exported
 from .helpers.models import MODELS
@@ -147,9 +146,14 @@ def test_extra_files_whose_names_differ_in_case_only_are_kept_apart() -> None:
 
 def test_extra_files_that_are_no_text_come_back_as_bytes() -> None:
     found: dict[str, Any] = {}
-    data = with_records(linear_archive(), {"extra/raw": b"\xff\x00"})
+    with pytest.warns(
+        UserWarning, match=r"extra_files\['raw'\]: torch\.export\.load will refuse the archive"
+    ):
+        data = saved(linear_program(), extra_files={"raw": b"\xff\x00", "text": "a"})
     pt2wire.load(io.BytesIO(data), extra_files=found)
-    assert found == {"raw": b"\xff\x00"}
+    assert found == {"raw": b"\xff\x00", "text": "a"}
+    with pytest.raises(UnicodeDecodeError):  # also where nobody asks for them
+        torch.export.load(io.BytesIO(data))
 
 
 # Several programs.

@@ -134,8 +134,8 @@ _HERE = f"in format {HEAD.schema.version}, revision {HEAD.schema.revision}; "
 _UPGRADE = f". The file has format {NEXT}, this is {HEAD.schema.version}: upgrade pt2wire."
 _MEMBER, _VALUE = free_id(HEAD.schema, "Argument"), max(types.ScalarType) + 1
 _MAJOR = (
-    f"program:schema_version: expected format {HEAD.schema.oldest_version} to {HEAD.schema.version}, ",
-    f"found {HEAD.schema.version.major + 1}.0. Upgrade pt2wire.",
+    f"program:schema_version: expected format {HEAD.schema.oldest_version} or a later ",
+    f"{HEAD.schema.version.major}, found {HEAD.schema.version.major + 1}.0. Upgrade pt2wire.",
 )
 #: How the message begins and ends; between, Thrift's says at which byte.
 REFUSED = {

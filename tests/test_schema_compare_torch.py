@@ -310,9 +310,13 @@ def test_a_schema_ahead_of_the_installed_torch_is_fine(
     torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "schema.yaml"
-    path.write_text(add_value(add_member(add_field(Edit().minor()))).text)
+    edit = add_value(add_member(add_field(Edit().minor())))
+    path.write_text(edit.text)
     assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 0
-    assert capsys.readouterr().out == f"{path} says what torch {RELEASE} says, version {NOW}\n"
+    newer = edit.schema.version
+    assert capsys.readouterr().out == (
+        f"{path}, version {newer}, is ahead of torch {RELEASE}, version {NOW}, and lacks nothing of it\n"
+    )
     doctor(torch, "export_schema.thrift", ("  20: optional i64 index;\n", ""))
     doctor(torch, "schema.yaml", (INDEX, ""))
     assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 1

@@ -37,7 +37,22 @@ def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[
                 "content of one for both"
             )
         made[records.EXTRA + name] = giving(_as_bytes(content, where))
+        if not _is_text(content):
+            warn_user(
+                f"{where}: torch.export.load will refuse the archive, as it reads all extra files as UTF-8; "
+                "pt2wire reads it. Encode the file, for example with base64, for PyTorch"
+            )
     return made
+
+
+def _is_text(content: str | Content) -> bool:
+    if isinstance(content, str):
+        return True
+    try:
+        str(content, "utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _as_bytes(content: str | Content, where: str) -> Content:

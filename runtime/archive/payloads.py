@@ -16,7 +16,7 @@ from .views import carried
 
 @dataclass(slots=True, eq=False)
 class Payload:
-    """One weight or constant.
+    """One weight or constant. `pt2wire.from_tree` makes tensors of an archive's.
 
     Attributes:
         meta: Its dtype, sizes, strides and offset (both in elements), and the name of its payload.

@@ -2,7 +2,7 @@
 
 from .canonical import canonicalize
 from .differences import diff
-from .digests import check_digest, digest
+from .digests import check_digest, check_expected, digest
 from .parts import Difference
 
-__all__ = ["Difference", "canonicalize", "check_digest", "diff", "digest"]
+__all__ = ["Difference", "canonicalize", "check_digest", "check_expected", "diff", "digest"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 from collections.abc import Mapping
 
 from ..archive.payloads import Payload, check_payloads
@@ -56,6 +57,21 @@ def digest(
     return hashed.hexdigest()
 
 
+def check_expected(expected: str | None) -> None:
+    """Refuse an `expected_digest` that is no digest, nor None.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is another text.
+    """
+    if expected is None:
+        return
+    if not isinstance(expected, str):
+        raise TypeError(f"expected expected_digest as text, found {type(expected).__name__}")
+    if not re.fullmatch("[0-9a-fA-F]{64}", expected):
+        raise ValueError(f"expected expected_digest as 64 hexadecimal digits, found {expected[:80]!r}")
+
+
 def check_digest(
     tree: types.ExportedProgram,
     weights: Mapping[str, Payload],
@@ -67,8 +83,6 @@ def check_digest(
     Raises:
         DeserializeError: Its digest, weights and constants included, is another.
     """
-    if not isinstance(expected, str):
-        raise TypeError(f"expected expected_digest as text, found {type(expected).__name__}")
     found = digest(tree, weights, constants)
     if found != expected.lower():
         raise DeserializeError(

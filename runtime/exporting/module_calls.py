@@ -34,7 +34,9 @@ def export_module_call_graph(
             if signature is not None and not entry.fqn:
                 _check_keys(signature)
         except SerializeError as error:
-            raise located(error, f"signature of module `{entry.fqn}`") from error.__cause__
+            raise located(
+                error, f"signature of module `{entry.fqn}`" if entry.fqn else "signature of the program"
+            ) from error.__cause__
         exported.append(types.ModuleCallEntry(fqn=entry.fqn, signature=signature))
     return exported
 

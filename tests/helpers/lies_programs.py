@@ -12,7 +12,7 @@ from pt2wire.generated import types
 from pt2wire.guards import check_guard
 
 from .lies import CALLS, GRAPH, SIGNATURE, Tree, lie
-from .schema_versions import MAJOR, OLDER, OLDEST, VERSION, dotted
+from .schema_versions import MAJOR, OLDER, OLDEST, dotted
 
 CODE = "__import__('os').system('true')"
 
@@ -27,12 +27,14 @@ def parser_message(parse: Callable[[str], object], text: str) -> str:
 # Versions and ranges -------------------------------------------------------------------------
 
 
-@lie("schema-version", "schema_version", f"expected format {OLDEST} to {VERSION}, found {MAJOR + 1}.0")
+@lie("schema-version", "schema_version", f"expected format {OLDEST} or a later {MAJOR}, found {MAJOR + 1}.0")
 def newer_major_version(tree: Tree) -> None:
     tree.schema_version = types.SchemaVersion(MAJOR + 1, 0)
 
 
-@lie("schema-version", "schema_version", f"expected format {OLDEST} to {VERSION}, found {dotted(OLDER)}")
+@lie(
+    "schema-version", "schema_version", f"expected format {OLDEST} or a later {MAJOR}, found {dotted(OLDER)}"
+)
 def older_minor_version(tree: Tree) -> None:
     tree.schema_version = types.SchemaVersion(*OLDER)
 

@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from pt2wire.errors import DeserializeError
 from pt2wire.generated import types
 from torch import nn
 
+from .helpers.archives import saved as archive_of
 from .helpers.models import MODELS
 from .helpers.oracles import grouped, trips_of
 from .helpers.planting import change, constants
@@ -273,6 +275,41 @@ def test_archives_of_several_programs_are_compared_by_name(tmp_path: Path) -> No
     ]
 
 
+class Holding(nn.Module):
+    def __init__(self, held: torch.Tensor) -> None:
+        super().__init__()
+        self.register_buffer("held", held)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.held.sum()
+
+
+def _holding(held: torch.Tensor) -> pt2wire.Archive:
+    return pt2wire.read(io.BytesIO(archive_of(torch.export.export(Holding(held), (torch.ones(2),)))))
+
+
+NUMBERS = [
+    (torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 2.5, 1.0]), "2 of 3 elements, by at most 2"),
+    (torch.tensor([1, 2.0]).bfloat16(), torch.tensor([1, 2.5]).bfloat16(), "1 of 2 elements, by at most 0.5"),
+    (torch.tensor([1.0, 2.0]).half(), torch.tensor([4.0, 2.5]).half(), "2 of 2 elements, by at most 3"),
+    (torch.tensor([1, 2]), torch.tensor([1, -2]), "1 of 2 elements, by at most 4"),
+    (torch.tensor([True, False]), torch.tensor([True, True]), "1 of 2 elements, by at most 1"),
+    (torch.tensor([3 + 4j, 1]), torch.tensor([0j, 1]), "1 of 2 elements, by at most 5"),
+    (torch.tensor([1.0, torch.nan]), torch.tensor([1.5, torch.nan]), "1 of 2 elements, by at most 0.5"),
+    (torch.ones(2, 3).t(), torch.tensor([[1.0, 1, 1], [1, 4, 1]]).t(), "1 of 6 elements, by at most 3"),
+    (torch.tensor([1.0, 2, 3])[::2], torch.tensor([1.0, 0, 3])[::2], None),  # what lies between
+]
+
+
+@pytest.mark.parametrize(("before", "after", "distance"), NUMBERS)
+def test_weights_that_differ_are_said_to_lie_apart(
+    before: torch.Tensor, after: torch.Tensor, distance: str | None
+) -> None:
+    (found,) = pt2wire.diff(_holding(before), _holding(after))
+    assert found.path == "weights['held'], its payload"
+    assert (found.after or "").partition("... ")[2] == ("" if distance is None else f"({distance})")
+
+
 def test_wrong_arguments() -> None:
     tree = network()
     with pytest.raises(TypeError, match="expected two trees or two archives, found str of builtins"):
@@ -289,7 +326,9 @@ def test_command(files: tuple[str, str], capsys: pytest.CaptureFixture[str], tmp
     assert run(["diff", *files]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert (
-        lines[0].startswith("weights['bias'], its payload: bytes of SHA-256 ") and lines[1] == "1 difference"
+        lines[0].startswith("weights['bias'], its payload: bytes of SHA-256 ")
+        and re.search(r"\.\.\. \(\d of \d elements, by at most [\d.]+\)$", lines[0])
+        and lines[1] == "1 difference"
     )
     assert run(["diff", *files, "--json"]) == 1
     (found,) = json.loads(capsys.readouterr().out)

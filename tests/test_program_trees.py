@@ -63,7 +63,7 @@ def test_payloads_of_an_archive_are_weights_and_constants() -> None:
     weights, constants = archive.weights["model"], archive.constants["model"]
     found = pt2wire.from_tree(archive.programs["model"], weights, constants)
     assert_computes_the_same(found)
-    own = torch.zeros(3, 4)
+    own = torch.nn.Parameter(torch.zeros(3, 4))
     mixed = pt2wire.from_tree(archive.programs["model"], {**weights, "linear.weight": own}, constants)
     assert mixed.state_dict["linear.weight"] is own
     assert torch.equal(mixed.state_dict["offset"], found.state_dict["offset"])

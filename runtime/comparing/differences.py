@@ -17,6 +17,7 @@ from .canonical import Names, bound_name, canonicalize_in_place
 from .encoding import copied, encoded
 from .graphs import GraphPair, pair_graphs
 from .naming import named_values, rename, rename_signature
+from .numbers import apart
 from .parts import Difference, added, changed, compare, compare_sets, compare_tables, removed
 
 Program = types.ExportedProgram
@@ -101,8 +102,11 @@ def _diff_payload(path: str, a: Payload, b: Payload) -> Iterator[Difference]:
     if len(a.data) != len(b.data):
         yield changed(f"{path}, its payload", f"{len(a.data)} bytes", f"{len(b.data)} bytes")
     elif not same_bytes(a.data, b.data):
-        hashes = (hashlib.sha256(payload.data).hexdigest()[:16] for payload in (a, b))
-        yield changed(f"{path}, its payload", *(f"bytes of SHA-256 {found}..." for found in hashes))
+        before, after = (
+            f"bytes of SHA-256 {hashlib.sha256(payload.data).hexdigest()[:16]}..." for payload in (a, b)
+        )
+        distance = apart(a, b)
+        yield changed(f"{path}, its payload", before, after if distance is None else f"{after} ({distance})")
 
 
 def _describe_payload(payload: Payload) -> str:

@@ -144,13 +144,13 @@ def test_pytorchs_form_depends_on_the_order_of_equal_nodes() -> None:
 @pytest.mark.parametrize("name", grouped([*MODELS, *HOLDING]))
 def test_every_spelling_has_one_form(name: str) -> None:
     tree = tree_of(name)
-    before = pt2wire.to_thrift(tree)
-    form = pt2wire.to_thrift(pt2wire.canonicalize(tree))
-    assert pt2wire.to_thrift(tree) == before, "the input was changed"
+    before = pt2wire.to_json(tree)
+    form = pt2wire.to_json(pt2wire.canonicalize(tree))
+    assert pt2wire.to_json(tree) == before, "the input was changed"
     for seed in range(5):
         other = scrambled(tree, random.Random(seed))
-        assert pt2wire.to_thrift(pt2wire.canonicalize(other)) == form
-    assert pt2wire.to_thrift(pt2wire.canonicalize(pt2wire.canonicalize(tree))) == form
+        assert pt2wire.to_json(pt2wire.canonicalize(other)) == form
+    assert pt2wire.to_json(pt2wire.canonicalize(pt2wire.canonicalize(tree))) == form
 
 
 @pytest.mark.parametrize("name", grouped(FAMILIES))

@@ -76,8 +76,12 @@ _PICKLED = {
 }
 
 
+#: C++ and Thrift have no such integers.
+_WIDE = "integers_beyond_64_bits"
+
+
 @pytest.mark.wide
-@pytest.mark.parametrize("name", [*MODELS, *FAMILIES])
+@pytest.mark.parametrize("name", [name for name in [*MODELS, *FAMILIES] if name != _WIDE])
 def test_what_pytorch_saves_is_read(name: str) -> None:
     """The whole of its archive: the tree is that of Python's reader."""
     case = MODELS.get(name) or FAMILIES[name]
@@ -91,6 +95,19 @@ def test_what_pytorch_saves_is_read(name: str) -> None:
     assert outcomes[0] == (True, answer.encode())
     refused = [outcome.text.decode() for outcome in outcomes if not outcome.ok]
     assert refused == ([_PICKLED[name]] if name in _PICKLED else [])
+
+
+def test_integers_that_cpp_cannot_hold_are_refused_where_they_are() -> None:
+    data = torch_saved(MODELS[_WIDE].program())
+    text = record(data, "models/model.json")
+    place = text.index(b"1180591620717411303424")
+    expected = (
+        "graph_module.graph.inputs[1].as_int: expected a 64-bit integer, found 1180591620717411303424 "
+        f"(at byte {place})"
+    )
+    assert _answer("ExportedProgram", text) == (False, expected)
+    [outcome] = cpp.answers(cpp.archive_reader(), [("program", data)])
+    assert (outcome.ok, outcome.text.decode()) == (False, f"<memory>:models/model.json: {expected}")
 
 
 def test_what_pytorchs_own_cpp_writes_is_read() -> None:

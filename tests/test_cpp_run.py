@@ -42,6 +42,7 @@ REFUSED = {
         "torch.ops.transformers.grouped_mm_fallback.default: this build of libtorch has no such operator",
         "transformers defines the operator in Python",
     ),
+    "integers_beyond_64_bits": ("expected a 64-bit integer, found", "C++ has no such integers"),
     "members_of_enums_as_inputs": (
         "libtorch cannot load it: Unpickler found unknown type tests.helpers.models_beyond.Plain",
         "classes of Python are none of libtorch",

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pt2wire
@@ -19,6 +19,7 @@ import torch
 from pt2wire import DeserializeError
 from pt2wire.archive.reader import ArchiveReader
 from pt2wire.generated import json_codec, thrift_codec, types
+from pt2wire.sparse import parts_of
 
 from .helpers import cpp
 from .helpers.archives import (
@@ -31,7 +32,7 @@ from .helpers.archives import (
     with_records,
 )
 from .helpers.families import FAMILIES
-from .helpers.models import MODELS
+from .helpers.models import BEYOND, MODELS
 from .helpers.schema_versions import MAJOR, OLDER, OLDEST, dotted
 from .test_archive_directory import DAMAGE, HONEST, small_zip, streamed_zip
 
@@ -274,17 +275,18 @@ def _set_dtype(meta: types.PayloadMeta) -> None:
     meta.tensor_meta.dtype = types.ScalarType.UNKNOWN
 
 
+def _set_double(meta: types.PayloadMeta) -> None:
+    assert meta.tensor_meta is not None
+    meta.tensor_meta.dtype = types.ScalarType.DOUBLE
+
+
 def _set_layout(meta: types.PayloadMeta) -> None:
     assert meta.tensor_meta is not None
-    meta.tensor_meta.layout = types.Layout.SparseCoo
+    meta.tensor_meta.layout = types.Layout.Unknown
 
 
 def _set_path(meta: types.PayloadMeta) -> None:
     meta.path_name = "../weight_0"
-
-
-def _set_pickle(meta: types.PayloadMeta) -> None:
-    meta.use_pickle = True
 
 
 def _unset_meta(meta: types.PayloadMeta) -> None:
@@ -298,10 +300,9 @@ WEIGHT_LIES: dict[str, tuple[Callable[[types.PayloadMeta], None], str]] = {
     "fewer sizes": (lambda meta: _set_sizes(meta, 3), "not as many sizes as strides"),
     "symbolic": (_set_expression, "expected integers as sizes, found a symbolic expression"),
     "offset": (_set_offset, "needs 52 bytes of the payload"),
-    "no dtype": (_set_dtype, "expected a dtype that this header knows, found number 0"),
-    "sparse": (_set_layout, "expected a strided tensor"),
+    "no dtype": (_set_dtype, "expected a dtype, found none"),
+    "no layout": (_set_layout, "expected a layout, found none"),
     "other record": (_set_path, "expected this record, but the archive has none"),
-    "pickle": (_set_pickle, "the payload is a pickle, which only Python can read"),
     "no metadata": (_unset_meta, "expected metadata of a tensor, found none"),
 }
 
@@ -429,16 +430,48 @@ def test_archives_of_pytorch_are_read() -> None:
 def test_pickles_in_archives_of_pytorch_are_named_not_opened() -> None:
     meta = types.PayloadMeta("custom_obj_0", False, True, None)
     config = json_codec.encode(types.PayloadConfig({"handle": meta}))
-    constants = {"data/constants/model_constants_config.json": config, "data/constants/custom_obj_0": b"PK"}
-    data = with_records(linear_torch_archive(), constants)
-    assert _answer("constants", data) == (True, b"handle is pickled\n")
-    weights = {"data/weights/model_weights_config.json": config, "data/weights/custom_obj_0": b"PK"}
-    outcome = _answer("weights", with_records(linear_torch_archive(), weights))
-    assert not outcome.ok
-    message = (
-        '<memory>:data/weights/custom_obj_0: ["handle"]: the payload is a pickle, which only Python can read'
-    )
-    assert outcome.text.decode() == message
+    for kind in ("weights", "constants"):
+        records = {f"data/{kind}/model_{kind}_config.json": config, f"data/{kind}/custom_obj_0": b"PK"}
+        outcome = _answer(kind, with_records(linear_torch_archive(), records))
+        assert outcome == (True, b"handle is a pickle, which only Python can open\n")
+
+
+def _lines(fqn: str, tensor: torch.Tensor) -> Iterator[str]:
+    """What tests/cpp/archive.cpp prints of a weight that it lists, or that is left out."""
+    if tensor.layout is not torch.strided:
+        yield f"{fqn} is a tensor of a sparse or another layout"
+        for name, part in parts_of(tensor).items():
+            yield _tensor_line(f"{fqn}.{name}", part)
+    elif str(tensor.dtype)[6:] in types.TORCH_NAMES[types.ExtraScalarType].values():
+        yield f"{fqn} is a tensor of a dtype that only extra_dtype tells"
+    else:
+        yield _tensor_line(fqn, tensor)
+
+
+@pytest.mark.parametrize("name", ["sparse_coo_weights", "float4_weights_and_inputs"])
+def test_weights_that_are_no_strided_tensors_of_known_dtypes_are_named(name: str) -> None:
+    """The parts of sparse ones can be read."""
+    program = BEYOND[name].program()
+    program.state_dict["strided"] = torch.ones(2)
+    data = saved(program)
+    for kind, tensors in (("weights", program.state_dict), ("constants", program.constants)):
+        outcome = _answer(kind, data)
+        expected = [line for fqn, tensor in tensors.items() for line in _lines(fqn, tensor)]
+        assert outcome.ok, outcome.text
+        assert sorted(outcome.text.decode().splitlines()) == sorted(expected)
+
+
+def test_a_dtype_of_a_newer_writer_leaves_out_its_weight_alone() -> None:
+    name = "thrift/model_weights.compact"
+    tables = [record(linear_archive(), name), _weights_config(_set_double)[name]]
+    (place,) = (at for at, (one, other) in enumerate(zip(*tables, strict=True)) if one != other)
+    newer = bytearray(tables[0])
+    newer[place] = 2 * 63  # the number 63 in zigzag
+    outcome = _answer("weights", with_records(linear_archive(), _reindexed({name: bytes(newer)})))
+    first, *others = pt2wire.read(io.BytesIO(linear_archive())).weights["model"]
+    *lines, last = outcome.text.decode().splitlines()
+    assert [line.split(" ")[0] for line in lines] == others
+    assert last == f"{first} is a tensor of a dtype that this header does not know"
 
 
 def test_weights_of_older_versions_of_pytorch_are_refused_by_name() -> None:

@@ -161,6 +161,7 @@ void list_program(const Archive& archive, const std::string& name) {
   list_graph(program->graph_module.graph, "");
   const Payloads weights = archive.weights(name);
   for (const Weight& weight : weights.list) list_weight(weight);
+  for (const LeftOut& other : weights.left_out) print("left out " + text(other.fqn) + ": " + std::string(other.reason));
 }
 
 }  // namespace

@@ -64,17 +64,28 @@ void append_elements(std::string& out, const Weight& weight, std::size_t dimensi
   }
 }
 
-std::string list_tensors(const Payloads& payloads) {
+std::string list_tensor(const Weight& weight) {
+  std::string out = std::string(weight.fqn) + " " + std::string(torch_name(weight.dtype));
+  for (const std::int64_t size : weight.sizes) out += " " + std::to_string(size);
+  out += " ";
+  append_elements(out, weight, 0, 0);
+  return out + "\n";
+}
+
+std::string list_tensors(const Archive& archive, const Payloads& payloads, const std::string& folder) {
   std::string out;
   for (const Weight& weight : payloads.list) {
     if (payloads.find(weight.fqn) != &weight) throw std::runtime_error("find gives another weight");
-    out += std::string(weight.fqn) + " " + std::string(torch_name(weight.dtype));
-    for (const std::int64_t size : weight.sizes) out += " " + std::to_string(size);
-    out += " ";
-    append_elements(out, weight, 0, 0);
-    out += "\n";
+    out += list_tensor(weight);
   }
-  for (const std::string_view name : payloads.pickled) out += std::string(name) + " is pickled\n";
+  for (const LeftOut& other : payloads.left_out) {
+    const std::string fqn(other.fqn);
+    out += fqn + " is " + std::string(other.reason) + "\n";
+    if (!other.meta->inner) continue;
+    for (const auto& [name, part] : *other.meta->inner) {
+      out += fqn + "." + list_tensor(make_weight(name, part, archive.read(folder + std::string(part.path_name))));
+    }
+  }
   return out;
 }
 
@@ -87,8 +98,8 @@ std::string run(const std::string& type, const std::string& text) {
   options.check_hashes = type != "crc";
   const Archive archive = Archive::from_memory(bytes, "<memory>", options);
   if (type == "program" || type == "json" || type == "thrift" || type == "crc") return list_programs(archive);
-  if (type == "weights") return list_tensors(archive.weights());
-  if (type == "constants") return list_tensors(archive.constants());
+  if (type == "weights") return list_tensors(archive, archive.weights(), "data/weights/");
+  if (type == "constants") return list_tensors(archive, archive.constants(), "data/constants/");
   throw std::runtime_error("no type " + type);
 }
 

@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,8 +23,8 @@ class Program {
   /// Makes a program ready. Throws `Error`, naming everything that cannot be run.
   Program(const pt2wire::Archive& archive, const std::string& name) : document_(archive.program(name)) {
     WeightLoader loader;
-    loader.load(archive.weights(name), weights_);
-    loader.load(archive.constants(name), constants_);
+    load(archive.weights(name), loader, weights_);
+    load(archive.constants(name), loader, constants_);
     Problems problems;
     const pt2wire::Graph& graph = document_->graph_module.graph;
     const pt2wire::GraphSignature& signature = document_->graph_module.signature;
@@ -57,6 +58,11 @@ class Program {
   const Tensors& buffers() const { return buffers_; }
 
  private:
+  void load(const pt2wire::Payloads& payloads, WeightLoader& loader, Tensors& tensors) {
+    loader.load(payloads, tensors);
+    for (const pt2wire::LeftOut& other : payloads.left_out) left_out_.emplace(other.fqn, other.reason);
+  }
+
   void add_input(const pt2wire::InputSpec& spec, const pt2wire::Graph& graph) {
     using Tag = pt2wire::InputSpec::Tag;
     switch (spec.tag()) {
@@ -103,10 +109,12 @@ class Program {
     return "input " + std::to_string(checks_.size()) + " (" + Error::printable(name) + ")";
   }
 
-  static const at::Tensor& find(const Tensors& tensors, std::string_view name) {
+  const at::Tensor& find(const Tensors& tensors, std::string_view name) const {
     const auto found = tensors.find(name);
-    if (found == tensors.end()) fail("the archive has no tensor " + quoted(name));
-    return found->second;
+    if (found != tensors.end()) return found->second;
+    const auto other = left_out_.find(name);
+    if (other == left_out_.end()) fail("the archive has no tensor " + quoted(name));
+    fail(quoted(name) + " is " + other->second);
   }
 
   /// Where an output goes: to the caller, or into a tensor that is the program's or the caller's.
@@ -159,6 +167,7 @@ class Program {
   Tensors weights_;
   Tensors constants_;
   Tensors buffers_;
+  std::map<std::string, std::string, std::less<>> left_out_;  ///< weights and constants that are no strided tensors: what they are
   std::unique_ptr<Graph> graph_;
   std::vector<std::optional<at::Tensor>> feeds_;  ///< per input of the graph: a weight, or nothing where the caller gives it
   std::vector<InputCheck> checks_;                ///< per input that the caller gives

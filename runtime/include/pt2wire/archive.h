@@ -51,12 +51,19 @@ struct ArchiveOptions {
   }
 };
 
+/// An entry of a payload config that is no `Weight`: code of the caller's own, or only Python, can do something with it.
+struct LeftOut {
+  std::string_view fqn;
+  const PayloadMeta* meta = nullptr;  ///< all that the file says of it
+  std::string_view reason;            ///< what it is instead, for a message
+};
+
 /// The weights or constants of one program. `list` is in the order of the file and refers to `config`.
 struct Payloads {
   Document<PayloadConfig> config;
   std::vector<Weight> list;
-  /// Constants that are left out, because the file has them as pickles: objects of classes that only Python has.
-  std::vector<std::string_view> pickled;
+  /// What the file has that is not in `list`: pickled objects and tensors, sparse tensors, those of other dtypes.
+  std::vector<LeftOut> left_out;
 
   /// The weight with this fully qualified name, or nullptr.
   const Weight* find(std::string_view fqn) const noexcept {
@@ -267,8 +274,8 @@ class Archive {
     result.list.reserve(result.config->config.size());
     std::map<std::string_view, std::pair<Bytes, ScalarType>> seen;  // by path_name: many weights may share a payload
     for (const auto& [fqn, meta] : result.config->config) {
-      if (meta.use_pickle && part == Part::constants) {
-        result.pickled.push_back(fqn);
+      if (const char* const reason = why_no_weight(meta)) {
+        result.left_out.push_back({fqn, &meta, reason});
         continue;
       }
       const std::string record = folder + std::string(meta.path_name);

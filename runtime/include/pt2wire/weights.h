@@ -72,15 +72,24 @@ inline std::int64_t needed_bytes(const Weight& weight) {
 
 }  // namespace detail
 
+/// Why an entry of a payload config is no `Weight`, or nullptr if it should be one.
+inline const char* why_no_weight(const PayloadMeta& meta) noexcept {
+  if (meta.use_pickle) return "a pickle, which only Python can open";
+  if (!meta.tensor_meta) return nullptr;
+  const TensorMeta& tensor = *meta.tensor_meta;
+  if (tensor.layout != Layout::Strided && tensor.layout != Layout::Unknown) return "a tensor of a sparse or another layout";
+  if (tensor.extra_dtype) return "a tensor of a dtype that only extra_dtype tells";
+  if (tensor.dtype != ScalarType::UNKNOWN && item_size(tensor.dtype) == 0) return "a tensor of a dtype that this header does not know";
+  return nullptr;
+}
+
 /// The weight that one entry of a payload config describes, over the bytes of its payload. Throws `Error`.
 inline Weight make_weight(std::string_view fqn, const PayloadMeta& meta, Bytes payload) {
-  if (meta.use_pickle) throw Error("the payload is a pickle, which only Python can read");
+  if (const char* const other = why_no_weight(meta)) throw Error(std::string("expected a strided tensor, found ") + other);
   if (!meta.tensor_meta) throw Error("expected metadata of a tensor, found none");
   const TensorMeta& tensor = *meta.tensor_meta;
-  if (tensor.layout != Layout::Strided) throw Error("expected a strided tensor, found another layout");
-  if (item_size(tensor.dtype) == 0) {
-    throw Error("expected a dtype that this header knows, found number " + std::to_string(static_cast<int>(tensor.dtype)));
-  }
+  if (tensor.layout == Layout::Unknown) throw Error("expected a layout, found none");
+  if (tensor.dtype == ScalarType::UNKNOWN) throw Error("expected a dtype, found none");
   if (tensor.sizes.size() != tensor.strides.size()) throw Error("the tensor has not as many sizes as strides");
   Weight weight;
   weight.fqn = fqn;

@@ -34,10 +34,6 @@ CASES: dict[str, Case] = {**MODELS, **LOOPS, **FAMILIES, **BEYOND}
 
 #: What the example does not run: a part of the message, and why.
 REFUSED = {
-    "weights_and_inputs_of_every_dtype": (
-        "libtorch cannot load it: Unpickler found unknown type torch._utils._rebuild_tensor_v3",
-        "libtorch reads no files with inputs of these dtypes; constants of them are fine",
-    ),
     "qwen3_moe_static": (
         "torch.ops.transformers.grouped_mm_fallback.default: this build of libtorch has no such operator",
         "transformers defines the operator in Python",

@@ -113,6 +113,13 @@ def constants_of_newer_dtypes(self, x):
     return [x + getattr(self, f"constant_{index}").to(torch.float32) for index in range(len(_DTYPES))]
 
 
+@LOOPS.case(lambda: call(*(torch.arange(12).view(3, 4).t().to(dtype) for dtype in _DTYPES)))
+def inputs_of_newer_dtypes_changed_and_returned(self, *xs):
+    for x in xs:
+        x.copy_((x.to(torch.float32) * 2).to(x.dtype))
+    return [x.view(x.shape) for x in xs], [x.clone() for x in xs]
+
+
 @functools.cache
 def runner() -> Path:
     """The example, compiled."""
@@ -188,7 +195,7 @@ def _compare(case: Case, ep: ExportedProgram, model: Path, sizes: dict[str, int]
         args, kwargs = case.make_inputs(**sizes)
         inputs = flat_inputs(ep, args, kwargs)
         comparison.command += [f"{stem}-{turn}-in.pt", f"{stem}-{turn}-out.pt"]
-        torch.save(inputs, comparison.command[-2])
+        torch.save([_plain(value) for value in inputs], comparison.command[-2])
         torch.manual_seed(SEED)
         with torch.no_grad():
             outputs = pytree.tree_leaves(module(*args, **kwargs))
@@ -220,11 +227,14 @@ def _describe(turn: int, outputs: Any, inputs: Any, buffers: dict[str, Tensor]) 
     return description
 
 
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
 def _plain(value: Any) -> Any:
-    """A parameter as a tensor: files of libtorch have none."""
+    """A value as files of libtorch have it: no parameters, and of the newest dtypes the bits."""
     if isinstance(value, nn.Parameter):
-        return value.detach().requires_grad_(value.requires_grad)
-    return value
+        value = value.detach().requires_grad_(value.requires_grad)
+    return value.view(_INTEGERS[value.itemsize]) if getattr(value, "dtype", None) in _DTYPES[:-1] else value
 
 
 def edited(path: Path, model: Path, edit: Callable[[types.GraphModule], object]) -> Path:

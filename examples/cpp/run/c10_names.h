@@ -46,6 +46,20 @@ C10 to_c10(Enum value, int count, const char* what) {
 inline c10::ScalarType to_c10(pt2wire::ScalarType value) {
   return to_c10<c10::ScalarType>(value, static_cast<int>(c10::ScalarType::NumOptions), "dtype");
 }
+
+/// The dtype under which a file has a tensor. Files name classes of storages, and for the dtypes behind bfloat16 torch has
+/// none: of these a file has the bits, as signed integers of the same size, which `tensor.view(dtype)` gives and takes.
+inline c10::ScalarType dtype_in_files(c10::ScalarType dtype) {
+  if (dtype <= c10::ScalarType::BFloat16) return dtype;
+  switch (c10::elementSize(dtype)) {
+    case 1: return c10::ScalarType::Char;
+    case 2: return c10::ScalarType::Short;
+    case 4: return c10::ScalarType::Int;
+    case 8: return c10::ScalarType::Long;
+    default: return dtype;
+  }
+}
+
 inline c10::Layout to_c10(pt2wire::Layout value) {
   return to_c10<c10::Layout>(value, static_cast<int>(c10::Layout::NumOptions), "layout");
 }

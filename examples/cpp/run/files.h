@@ -29,18 +29,16 @@ inline Values read_inputs(const std::string& path) {
   }
 }
 
-/// Tensors that a file can hold: libtorch writes storages by address, and so each with one dtype.
+/// Tensors as a file can hold them: libtorch writes storages by address, and so each with one dtype.
 class Writable {
  public:
   IValue operator()(IValue value) {
     if (!value.isTensor()) return value;
-    const at::Tensor& tensor = value.toTensor();
-    // Of the dtypes after this, torch has no classes of storages, which files could name.
-    if (tensor.scalar_type() > c10::ScalarType::BFloat16) {
-      fail(std::string("tensors of dtype ") + c10::toString(tensor.scalar_type()) + " cannot be written to a file here");
-    }
-    const auto [seen, is_new] = dtypes_.emplace(tensor.storage().data(), tensor.scalar_type());
-    return seen->second == tensor.scalar_type() ? value : IValue(tensor.clone());
+    at::Tensor tensor = value.toTensor();
+    const c10::ScalarType dtype = dtype_in_files(tensor.scalar_type());
+    if (dtype != tensor.scalar_type()) tensor = tensor.view(dtype);
+    const auto [seen, is_new] = dtypes_.emplace(tensor.storage().data(), dtype);
+    return seen->second == dtype ? tensor : tensor.clone();
   }
 
  private:

@@ -55,8 +55,8 @@ class SizeMatcher {
   std::vector<std::pair<const ExpectedSize*, std::int64_t>> derived_;
 };
 
-/// Judges one input of a call.
-using InputCheck = std::function<void(const IValue&, SizeMatcher&)>;
+/// Judges one input of a call, and gives it as the program takes it.
+using InputCheck = std::function<IValue(const IValue&, SizeMatcher&)>;
 
 inline Expression size_expression(const pt2wire::SymInt& size) {
   if (const auto* const expression = size.get_if<pt2wire::SymInt::Tag::as_expr>()) {
@@ -67,7 +67,8 @@ inline Expression size_expression(const pt2wire::SymInt& size) {
   return constant;
 }
 
-/// The check of a tensor: its dtype, device and sizes. Strides and storage offsets may be others than in the export.
+/// The check of a tensor: its dtype, device and sizes. Strides and storage offsets may be others than in the export. Of a
+/// dtype that files do not have, it may be the bits; what the program takes then shares their storage.
 inline InputCheck tensor_check(const pt2wire::TensorMeta& meta, const std::string& place) {
   const c10::ScalarType dtype = to_c10(meta.dtype);
   const c10::DeviceType device = to_c10(meta.device).type();
@@ -75,11 +76,15 @@ inline InputCheck tensor_check(const pt2wire::TensorMeta& meta, const std::strin
   for (std::size_t i = 0; i != meta.sizes.size(); ++i) {
     sizes.push_back({"dimension " + std::to_string(i) + " of " + place, size_expression(meta.sizes[i])});
   }
-  return [=](const IValue& value, SizeMatcher& matcher) {
+  return [=](const IValue& value, SizeMatcher& matcher) -> IValue {
     if (!value.isTensor()) fail(place + ": expected a tensor, found " + value.tagKind());
-    const at::Tensor& tensor = value.toTensor();
+    at::Tensor tensor = value.toTensor();
+    const c10::ScalarType in_files = dtype_in_files(dtype);
+    if (in_files != dtype && tensor.scalar_type() == in_files) tensor = tensor.view(dtype);
     if (tensor.scalar_type() != dtype) {
-      fail(place + ": expected dtype " + c10::toString(dtype) + ", found " + c10::toString(tensor.scalar_type()));
+      fail(place + ": expected dtype " + c10::toString(dtype) +
+           (in_files == dtype ? "" : std::string(" or its bits as ") + c10::toString(in_files)) + ", found " +
+           c10::toString(tensor.scalar_type()));
     }
     if (tensor.device().type() != device) {
       fail(place + ": expected a tensor on " + c10::DeviceTypeName(device, true) + ", found " + tensor.device().str());
@@ -88,6 +93,7 @@ inline InputCheck tensor_check(const pt2wire::TensorMeta& meta, const std::strin
       fail(place + ": expected " + std::to_string(sizes.size()) + " dimensions, found " + std::to_string(tensor.dim()));
     }
     for (std::size_t i = 0; i != sizes.size(); ++i) matcher.expect(sizes[i], tensor.size(static_cast<std::int64_t>(i)));
+    return tensor;
   };
 }
 
@@ -97,6 +103,7 @@ inline InputCheck integer_check(const pt2wire::SymInt& integer, const std::strin
   return [=](const IValue& value, SizeMatcher& matcher) {
     if (!value.isInt()) fail(place + ": expected an integer, found " + value.tagKind());
     matcher.expect(expected, value.toInt());
+    return value;
   };
 }
 
@@ -116,7 +123,7 @@ inline InputCheck constant_check(const pt2wire::ConstantValue& constant, const s
   });
   const IValue value = constant.tag() == pt2wire::ConstantValue::Tag::as_none ? IValue() : expected;
   return [=](const IValue& found, SizeMatcher&) {
-    if (found.tagKind() == value.tagKind() && found == value) return;
+    if (found.tagKind() == value.tagKind() && found == value) return found;
     fail(place + ": expected " + text_of(value) + " as in the export, found " + text_of(found));
   };
 }

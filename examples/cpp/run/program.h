@@ -43,10 +43,10 @@ class Program {
     if (!problems.empty()) fail("this program cannot be run:" + lines);
   }
 
-  /// Calls it. `inputs` are the leaves of the caller's arguments in order, constants among them; tensors that the program
+  /// Calls it. `given` are the leaves of the caller's arguments in order, constants among them; tensors that the program
   /// changes are changed in place. Gives the leaves of the results. Throws `Error`.
-  Values operator()(const Values& inputs) {
-    check(inputs);
+  Values operator()(const Values& given) {
+    const Values inputs = check(given);
     Values all;
     std::size_t user = 0;
     for (const auto& feed : feeds_) all.push_back(feed ? IValue(*feed) : inputs[user++]);
@@ -139,13 +139,16 @@ class Program {
     }
   }
 
-  void check(const Values& inputs) const {
+  /// The inputs as the graph takes them.
+  Values check(const Values& inputs) const {
     if (inputs.size() != checks_.size()) {
       fail("expected " + std::to_string(checks_.size()) + " inputs, found " + std::to_string(inputs.size()));
     }
     SizeMatcher matcher;
-    for (std::size_t i = 0; i != inputs.size(); ++i) checks_[i](inputs[i], matcher);
+    Values taken;
+    for (std::size_t i = 0; i != inputs.size(); ++i) taken.push_back(checks_[i](inputs[i], matcher));
     check_ranges(matcher.finish(), document_->range_constraints);
+    return taken;
   }
 
   Values deliver(Values outputs, const Values& inputs) const {

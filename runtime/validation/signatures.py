@@ -1,19 +1,14 @@
-"""The signature and the module call graph: what the inputs and outputs of a program's graph stand for."""
+"""The signature: what the inputs and outputs of a program's graph stand for."""
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ..called_with import passed_inputs
-from ..errors import DeserializeError
-from ..exact_treespecs import parse_exact_treespec, treespecs_agree
 from ..generated import types
-from ..limits import Limits
-from ..names import check_forward_name, check_fqn, check_key, check_text, check_value_name
-from ..treespecs import TreeSpecNode, enum_member, key_texts, parse_treespec
+from ..names import check_fqn, check_text, check_value_name
+from ..treespecs import enum_member
 from .arguments import argument_names
 from .fqns import clashes
 from .rules import Findings
@@ -226,133 +221,3 @@ def _spec_shown(kind: str, spec: Any) -> str:
     if kind == "custom_obj":
         return f"as_custom_obj {spec.arg.name[:80]!r}"
     return f"as_tensor {spec.arg.name[:80]!r}"
-
-
-def _is_call(spec: TreeSpecNode) -> bool:
-    match spec:
-        case TreeSpecNode(
-            type="builtins.tuple",
-            children=(TreeSpecNode(type="builtins.tuple"), TreeSpecNode(type="builtins.dict")),
-        ):
-            return True
-        case _:
-            return False
-
-
-# The module call graph -------------------------------------------------------------------
-
-_CALLS = "graph_module.module_call_graph"
-_RETURNED = frozenset({"user_output", "loss_output"})
-
-
-def check_module_calls(module: types.GraphModule, scope: Scope, findings: Findings, limits: Limits) -> None:
-    """Checks the module call graph.
-
-    Args:
-        module: The graph module.
-        scope: Its graph, after it was checked.
-        findings: What is wrong is added here.
-        limits: Bounds on tree specs.
-    """
-    entries = module.module_call_graph
-    if not entries or entries[0].fqn != "" or entries[0].signature is None:
-        findings.add("module-calls", _CALLS, "expected an entry with a signature for the program first")
-    all_passed = len(passed_inputs(module.signature))
-    all_returned = sum(spec.type in _RETURNED for spec in module.signature.output_specs)
-    for index, entry in enumerate(entries):
-        path = f"{_CALLS}[{index}]"
-        if entry.fqn and (problem := check_fqn(entry.fqn)) is not None:
-            message = f"expected a qualified name, found {entry.fqn[:80]!r}: {problem}"
-            findings.add("fqn", f"{path}.fqn", message)
-        signature = entry.signature
-        if signature is None:
-            continue
-        for field in ("inputs", "outputs"):
-            for position, argument in enumerate(getattr(signature, field)):
-                for name in argument_names(argument):
-                    if name not in scope.taken:
-                        message = f"expected a value of the graph, found {name[:80]!r}"
-                        findings.add("module-calls", f"{path}.signature.{field}[{position}]", message)
-        if entry.fqn:
-            passed, returned = len(signature.inputs), len(signature.outputs)
-        else:
-            passed, returned = all_passed, all_returned
-        where = f"{path}.signature"
-        check = functools.partial(_check_treespecs, scope=scope, findings=findings, limits=limits)
-        in_spec = check(signature.in_spec, signature.exact_in_spec, passed, where, "in_spec")
-        check(signature.out_spec, signature.exact_out_spec, returned, where, "out_spec")
-        if in_spec is not None and not _is_call(in_spec):
-            findings.add(
-                "module-calls",
-                f"{path}.signature.in_spec",
-                "expected a tuple of the positional arguments, a tuple, and the keyword arguments, a dict",
-            )
-        elif in_spec is not None and not entry.fqn and signature.forward_arg_names:
-            _check_argument_names(signature.forward_arg_names, in_spec, where, findings)
-        if in_spec is not None and not entry.fqn:
-            for key in key_texts(in_spec):
-                if (problem := check_key(key)) is not None:
-                    message = f"expected a plain text as key, found {key[:60]!r}, which {problem}"
-                    findings.add("treespec", f"{where}.in_spec", message)
-        names: set[str] = set()
-        for position, name in enumerate(signature.forward_arg_names or ()):
-            where = f"{path}.signature.forward_arg_names[{position}]"
-            if name in names:
-                message = f"expected distinct names of arguments, found {name[:80]!r} again"
-                findings.add("module-calls", where, message)
-            names.add(name)
-            if (problem := check_forward_name(name)) is not None:
-                findings.add("name", where, f"expected an identifier, found {name[:80]!r}: {problem}")
-
-
-def _check_treespecs(
-    text: str,
-    exact: Sequence[types.TreeSpecNode] | None,
-    leaves: int,
-    path: str,
-    field: str,
-    *,
-    scope: Scope,
-    findings: Findings,
-    limits: Limits,
-) -> TreeSpecNode | None:
-    """Checks both spellings of a tree spec. The exact one may be left out, or be the only one."""
-    if exact is None:
-        return _check_treespec(lambda: parse_treespec(text, limits), leaves, f"{path}.{field}", findings)
-    where = f"{path}.exact_{field}"
-    spec = _check_treespec(lambda: parse_exact_treespec(exact, limits), leaves, where, findings)
-    if text == "" and scope.program.beyond:
-        return spec
-    written = _check_treespec(lambda: parse_treespec(text, limits), leaves, f"{path}.{field}", findings)
-    if spec is not None and written is not None and not treespecs_agree(spec, written):
-        message = f"expected what {field} says, but for keys and contexts, found another"
-        findings.add("exact", where, message)
-        return None
-    return spec
-
-
-def _check_argument_names(names: list[str], in_spec: TreeSpecNode, path: str, findings: Findings) -> None:
-    """One name for each argument: the positional ones first, then the keywords of the others.
-
-    These in the order of the tree spec: else PyTorch passes on the value of one keyword as that of another.
-    """
-    positional, keywords = in_spec.children
-    count = len(positional.children)
-    if len(names) != count + len(keywords.children) or names[count:] != list(keywords.context):
-        expected = [*["..."] * min(count, 5), *keywords.context]
-        message = f"expected {expected!r:.80} as the arguments are, found {names!r:.80}"
-        findings.add("module-calls", f"{path}.forward_arg_names", message)
-
-
-def _check_treespec(
-    parse: Callable[[], TreeSpecNode], leaves: int, path: str, findings: Findings
-) -> TreeSpecNode | None:
-    try:
-        spec = parse()
-    except DeserializeError as error:
-        findings.add_error("treespec", path, error)
-        return None
-    if spec.leaf_count != leaves:
-        message = f"expected {leaves} leaves, one for each value, found {spec.leaf_count}"
-        findings.add("treespec-leaves", path, message)
-    return spec

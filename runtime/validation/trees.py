@@ -15,9 +15,10 @@ from .exact import note_problems
 from .graphs import check_graphs
 from .guards import check_guards
 from .metadata import check_json
+from .module_calls import check_module_calls
 from .rules import Findings
 from .scopes import ProgramState
-from .signatures import check_module_calls, check_signature, constant_names
+from .signatures import check_signature, constant_names
 from .values import Symbols
 
 

@@ -33,6 +33,7 @@ from ..objects import object_class
 from ..sparse import parts_of
 from .exact import class_path
 from .example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
+from .faults import located
 from .symbols import Symbols
 from .values import export_tensor_meta
 
@@ -158,7 +159,7 @@ def export_constants(
         try:
             path_name = records.add_object(constants[fqn], CONSTANTS, pickle_protocol)
         except SerializeError as error:
-            raise SerializeError(error.message, path=fqn, hint=error.hint) from error.__cause__
+            raise located(error, fqn) from error.__cause__
         config[fqn] = PayloadMeta(path_name=path_name, is_param=False, use_pickle=True, tensor_meta=None)
     return PayloadConfig(config={fqn: config[fqn] for fqn in constants})
 

@@ -9,7 +9,7 @@ from torch.fx import GraphModule, Node
 
 from ..errors import DeserializeError
 from ..generated import types
-from .faults import each, each_value, located
+from .faults import cause_of, each, each_value, located
 from .targets import find_target
 from .values import (
     Values,
@@ -41,7 +41,7 @@ def import_argument(argument: types.Argument, values: Values) -> Any:
     try:
         return read(argument.value, values)
     except Exception as error:
-        raise located(error, member) from error
+        raise located(error, member) from cause_of(error)
 
 
 # -- one value --------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from ..archive.payloads import Payload, each_payload
 from ..errors import DeserializeError
 from ..generated import types
-from .faults import located
+from .faults import cause_of, located
 from .values import import_device
 
 Device: TypeAlias = str | torch.device
@@ -139,7 +139,7 @@ def _places(step: str) -> Iterator[None]:
     try:
         yield
     except DeserializeError as error:
-        raise located(error, step) from error.__cause__
+        raise located(error, step) from cause_of(error)
 
 
 class _Locations(dict[Any, Any]):

@@ -15,7 +15,7 @@ from ..generated import types
 from ..names import check_text
 from ..treespecs import enum_member
 from .arguments import import_argument
-from .faults import each, located
+from .faults import cause_of, each, located
 from .values import (
     Values,
     import_device,
@@ -88,7 +88,7 @@ def _import(value: types.Value, single: _Single, known: _Known) -> Any:
     try:
         return read(value.value, single, known)
     except Exception as error:
-        raise located(error, value.type) from error
+        raise located(error, value.type) from cause_of(error)
 
 
 def _list(items: list[types.Value], single: _Single, known: _Known) -> list[Any]:
@@ -104,7 +104,7 @@ def _dict(items: list[types.ValueItem], single: _Single, known: _Known) -> dict[
                 raise DeserializeError(f"expected each key once, found {key!r:.80} again")
             made[key] = _import(item.value, single, known)
         except Exception as error:
-            raise located(error, f"[{index}]") from error
+            raise located(error, f"[{index}]") from cause_of(error)
     return made
 
 

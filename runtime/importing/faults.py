@@ -33,7 +33,7 @@ def within(step: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise located(error, step) from error.__cause__ if isinstance(error, Pt2WireError) else error
+        raise located(error, step) from cause_of(error)
 
 
 def located(error: Exception, step: str) -> DeserializeError:
@@ -67,7 +67,7 @@ def each(step: str, items: Iterable[Item], make: Callable[[Item], Result]) -> li
         for item in items:
             made.append(make(item))
     except Exception as error:
-        raise located(error, f"{step}[{len(made)}]") from _cause(error)
+        raise located(error, f"{step}[{len(made)}]") from cause_of(error)
     return made
 
 
@@ -78,11 +78,12 @@ def each_value(step: str, items: dict[str, Any], make: Callable[[Any], Result]) 
         try:
             made[key] = make(item)
         except Exception as error:
-            raise located(error, f"{step}[{key!r}]") from _cause(error)
+            raise located(error, f"{step}[{key!r}]") from cause_of(error)
     return made
 
 
-def _cause(error: Exception) -> BaseException | None:
+def cause_of(error: Exception) -> BaseException | None:
+    """What the error that `located` makes of this one comes from: errors of ours only pass the cause on."""
     return error.__cause__ if isinstance(error, Pt2WireError) else error
 
 

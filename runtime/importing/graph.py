@@ -14,7 +14,7 @@ from ..generated import types
 from .arguments import import_argument
 from .constants import import_held_tensors, place_held_tensors
 from .exact import import_enum_input, import_exact
-from .faults import located, within
+from .faults import cause_of, located, within
 from .metadata import METADATA_KEYS
 from .nodes import import_node, import_notes
 from .order import import_order
@@ -51,14 +51,14 @@ def import_graph(
         try:
             _add_placeholder(index, argument, values)
         except Exception as error:
-            raise located(error, f"inputs[{index}]") from error
+            raise located(error, f"inputs[{index}]") from cause_of(error)
     import_held_tensors(values)
     import_held_structures(values)
     for index, node in enumerate(tree.nodes):
         try:
             import_node(node, values)
         except Exception as error:
-            raise _in_node(located(error, f"nodes[{index}]"), node) from error
+            raise _in_node(located(error, f"nodes[{index}]"), node) from cause_of(error)
     _add_output(tree, values)
     _drop_unused_outputs(values)
     _add_notes("placeholder", tree.placeholder_metadata, values)
@@ -81,7 +81,7 @@ def import_subgraph(tree: types.Graph, values: Values) -> GraphModule:
     try:
         inner = import_graph(tree, values.program, is_subgraph=True)
     except DeserializeError as error:
-        raise located(error, "graph") from error.__cause__
+        raise located(error, "graph") from cause_of(error)
     try:
         return GraphModule(inner.module, inner.graph)
     except SyntaxError as error:
@@ -128,7 +128,7 @@ def _add_output(tree: types.Graph, values: Values) -> None:
                 raise DeserializeError(f"expected a value or a constant as output, found {argument.type}")
             outputs.append(import_argument(argument, values))
         except Exception as error:
-            raise located(error, f"outputs[{index}]") from error
+            raise located(error, f"outputs[{index}]") from cause_of(error)
     if tree.exact_output is not None:
         with within("exact_output"):
             exact = import_exact(tree.exact_output, values)

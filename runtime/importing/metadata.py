@@ -16,7 +16,7 @@ from torch.fx.traceback import NodeSource
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated import types
 from ..module_stacks import Module, path_problem, split_module_stack
-from .faults import located
+from .faults import cause_of, located
 from .targets import find_named
 
 _SEPARATOR = ";"
@@ -38,7 +38,7 @@ class Metadata:
                 if text and (read := _ENTRIES.get(key)) is not None:
                     meta[key] = read(self, text)
         except Exception as error:
-            raise located(error, f"metadata[{key!r}]") from error
+            raise located(error, f"metadata[{key!r}]") from cause_of(error)
         return meta
 
     def _stack_trace(self, text: str) -> str:
@@ -99,7 +99,7 @@ def import_graph_metadata(module: types.GraphModule) -> dict[str, Any]:
         try:
             meta["custom"] = _import_json(custom)
         except DeserializeError as error:
-            raise located(error, "metadata['custom']") from error.__cause__
+            raise located(error, "metadata['custom']") from cause_of(error)
     meta["treespec_namedtuple_fields"] = {
         name: list(definition.field_names) for name, definition in module.treespec_namedtuple_fields.items()
     }

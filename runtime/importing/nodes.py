@@ -19,7 +19,7 @@ from ..names import check_identifier
 from ..operators import SYMBOLIC_FUNCTIONS
 from .arguments import import_argument
 from .exact import import_exact, import_note, match_exact_inputs
-from .faults import each, located, within
+from .faults import cause_of, each, located, within
 from .metadata import import_module_stack
 from .targets import find_target
 from .values import Values, check_name
@@ -46,7 +46,7 @@ def import_node(node: types.Node, values: Values) -> None:
     try:
         target = find_target(node.target, values.program.permissions.allow_operators)
     except Exception as error:
-        raise located(error, "target") from error
+        raise located(error, "target") from cause_of(error)
     higher_order = isinstance(target, HigherOrderOperator)
     alone = node.is_hop_single_tensor_return or node.target == _LISTING or _is_own_result(node)
     in_tuple = higher_order and not alone
@@ -63,7 +63,7 @@ def import_node(node: types.Node, values: Values) -> None:
     try:
         _import_outputs(node, fx_node, in_tuple, values)
     except Exception as error:
-        raise located(error, "outputs") from error
+        raise located(error, "outputs") from cause_of(error)
     meta = import_notes(node, values)
     meta.setdefault("nn_module_stack", {})  # the format leaves out an empty one
     fx_node.meta.update(meta)
@@ -216,7 +216,7 @@ def _import_input(index: int, item: types.NamedArgument, exact: types.Value | No
         return import_argument(item.arg, values) if exact is None else import_exact(exact, values)
     except Exception as error:
         step = f"inputs[{index}].arg" if exact is None else f"exact_inputs[{index}].value"
-        raise located(error, step) from error
+        raise located(error, step) from cause_of(error)
 
 
 # -- outputs ----------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ..lazy_bits import set_bits
 from ..names import check_device, check_value_name
 from ..permissions import NO_PERMISSIONS, Permissions
 from ..sparse import put_together
-from .faults import each, each_value, located
+from .faults import cause_of, each, each_value, located
 from .metadata import Metadata
 from .objects import Objects
 from .symbols import Symbols
@@ -165,7 +165,7 @@ def import_value(name: str, values: Values, own: bool = False) -> Any:
             step = "custom_obj_values"
             return values.program.objects.of_input(name, custom_obj, values.program.tensors.mode)
     except Exception as error:
-        raise located(error, f"{step}[{name!r}]") from error
+        raise located(error, f"{step}[{name!r}]") from cause_of(error)
     raise DeserializeError(
         f"expected {name!r} among the values that the graph lists, found it in none of them"
     )
@@ -304,7 +304,7 @@ def import_sym_int(value: types.SymInt, symbols: Symbols) -> int | torch.SymInt:
     try:
         return symbols.sym_int(expression.expr_str, _hint(expression, "as_int"))
     except Exception as error:
-        raise located(error, "as_expr.expr_str") from error
+        raise located(error, "as_expr.expr_str") from cause_of(error)
 
 
 def import_sym_float(value: types.SymFloat, symbols: Symbols) -> float | torch.SymFloat:
@@ -315,7 +315,7 @@ def import_sym_float(value: types.SymFloat, symbols: Symbols) -> float | torch.S
     try:
         return symbols.sym_float(expression.expr_str, _hint(expression, "as_float"))
     except Exception as error:
-        raise located(error, "as_expr.expr_str") from error
+        raise located(error, "as_expr.expr_str") from cause_of(error)
 
 
 def import_sym_bool(value: types.SymBool, symbols: Symbols) -> bool | torch.SymBool:
@@ -325,7 +325,7 @@ def import_sym_bool(value: types.SymBool, symbols: Symbols) -> bool | torch.SymB
     try:
         return symbols.sym_bool(value.as_expr.expr_str)
     except Exception as error:
-        raise located(error, "as_expr.expr_str") from error
+        raise located(error, "as_expr.expr_str") from cause_of(error)
 
 
 def _hint(expression: types.SymExpr, member: str) -> Any:

@@ -12,9 +12,8 @@ import pt2wire
 import pytest
 import torch
 from pt2wire import DeserializeError, SerializeError
-from pt2wire.exporting.symbols import Symbols
 from pt2wire.exporting.treespecs import export_treespec
-from pt2wire.exporting.values import Values
+from pt2wire.exporting.values import Program
 from pt2wire.generated import types
 from pt2wire.importing.treespecs import import_treespec
 from pt2wire.treespecs import parse_treespec
@@ -82,10 +81,10 @@ KEPT = [
 ]
 
 
-def _exported(value: Any) -> tuple[pytree.TreeSpec, str, list[types.TreeSpecNode] | None, Values]:
-    spec, values = pytree.tree_structure(value), Values(Symbols())
-    text, exact = export_treespec(spec, {}, values)
-    return spec, text, exact, values
+def _exported(value: Any) -> tuple[pytree.TreeSpec, str, list[types.TreeSpecNode] | None, Program]:
+    spec, program = pytree.tree_structure(value), Program()
+    text, exact = export_treespec(spec, {}, program)
+    return spec, text, exact, program
 
 
 def _shape(spec: pytree.TreeSpec) -> Any:
@@ -100,16 +99,16 @@ def _label(value: Any) -> str:
 
 @pytest.mark.parametrize("value", LOST + REFUSED, ids=_label)
 def test_what_json_loses_comes_back(value: Any) -> None:
-    spec, text, exact, values = _exported(value)
+    spec, text, exact, program = _exported(value)
     assert exact is not None
     assert _shape(import_treespec(text, {}, exact=exact)) == _shape(spec)
-    assert bool(values.beyond) == (text == "") == (value in REFUSED)
+    assert bool(program.beyond) == (text == "") == (value in REFUSED)
 
 
 @pytest.mark.parametrize("value", KEPT, ids=_label)
 def test_what_json_keeps_is_not_written_twice(value: Any) -> None:
-    spec, text, exact, values = _exported(value)
-    assert exact is None and not values.own and not values.beyond
+    spec, text, exact, program = _exported(value)
+    assert exact is None and not program.beyond
     assert _shape(import_treespec(text, {})) == _shape(spec)
     assert parse_treespec(text).leaf_count == spec.num_leaves
 

@@ -12,8 +12,7 @@ import torch
 from pt2wire.errors import SerializeError
 from pt2wire.exporting import export_program
 from pt2wire.exporting.arguments import export_argument, export_operator_name
-from pt2wire.exporting.symbols import Symbols
-from pt2wire.exporting.values import Values
+from pt2wire.exporting.values import Program, Values
 from pt2wire.generated import json_codec, types
 from torch._export.serde.serialize import SerializeError as PyTorchSerializeError
 from torch.export import Dim
@@ -135,7 +134,7 @@ def test_operators_as_arguments():
 @pytest.fixture
 def nodes() -> tuple[Values, dict[str, Node]]:
     """Four nodes of a graph, each named after the kind of value that it stands for."""
-    graph, values = Graph(), Values(Symbols())
+    graph, values = Graph(), Values(Program())
     made = {kind: graph.placeholder(kind) for kind in ("tensor", "sym_int", "sym_float", "sym_bool")}
     values.references = {node: (f"as_{kind}", kind) for kind, node in made.items()}
     return values, made

@@ -11,9 +11,8 @@ import torch
 from pt2wire.errors import SerializeError
 from pt2wire.exporting import export_program
 from pt2wire.exporting.signature import export_argument_spec, export_constant, export_input_spec
-from pt2wire.exporting.symbols import Symbols
 from pt2wire.exporting.treespecs import export_treespec
-from pt2wire.exporting.values import Values
+from pt2wire.exporting.values import Program, Values
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
 from torch.export import Dim, register_dataclass
 from torch.export.experimental import _export_forward_backward
@@ -138,7 +137,7 @@ def test_constants_of_other_types_are_refused(value):
 
 
 def test_specs_that_contradict_their_kind_are_refused():
-    values = Values(Symbols())
+    values = Values(Program())
     with pytest.raises(SerializeError, match="expected a tensor, found SymBoolArgument"):
         export_input_spec(InputSpec(InputKind.PARAMETER, SymBoolArgument("x"), "weight"), values)
     with pytest.raises(SerializeError, match="expected the name of what the value stands for, found None"):
@@ -206,9 +205,9 @@ def test_keys_that_no_form_has_are_refused():
 def test_two_named_tuples_of_one_name_are_refused():
     spec = pytree.tree_structure(Point(1, 2))
     namedtuples = {}
-    export_treespec(spec, namedtuples, Values(Symbols()))
+    export_treespec(spec, namedtuples, Program())
     namedtuples["pt2wire.tests.signature.Point"].field_names = ["x", "z"]
     with pytest.raises(
         SerializeError, match=r"expected one named tuple `pt2wire.tests.signature.Point`, found two: "
     ):
-        export_treespec(spec, namedtuples, Values(Symbols()))
+        export_treespec(spec, namedtuples, Program())

@@ -43,7 +43,7 @@ def test_ranges_are_pytorchs(bounds):
     symbol = sympy.Symbol("u0", integer=True)
     ranges = {symbol: ValueRanges(*map(sympy.sympify, bounds))}
     (expected,) = serialize_range_constraints(ranges).values()
-    assert export_range_constraints(ranges, set()) == {
+    assert export_range_constraints(ranges) == {
         "u0": types.RangeConstraint(expected.min_val, expected.max_val)
     }
 

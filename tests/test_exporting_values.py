@@ -8,7 +8,7 @@ from pt2wire.errors import SerializeError
 from pt2wire.exporting import export_program
 from pt2wire.exporting import values as values_module
 from pt2wire.exporting.symbols import Symbols
-from pt2wire.exporting.values import Values, export_device, export_tensor_meta, export_value
+from pt2wire.exporting.values import Program, Values, export_device, export_tensor_meta, export_value
 from pt2wire.generated import types
 from torch.export import Dim
 from torch.fx import Graph
@@ -123,7 +123,7 @@ def test_hints_are_kept_and_unbacked_sizes_have_none():
 
 
 def test_a_second_value_of_a_name_is_refused():
-    values, node = Values(Symbols()), Graph().placeholder("x")
+    values, node = Values(Program()), Graph().placeholder("x")
     export_value("x", torch.ones(2), (node,), values)
     with pytest.raises(SerializeError, match="expected unique names, found a second value named `x`"):
         export_value("x", torch.ones(3), (node,), values)
@@ -131,4 +131,4 @@ def test_a_second_value_of_a_name_is_refused():
 
 def test_a_value_of_another_type_is_refused():
     with pytest.raises(SerializeError, match="expected a tensor, a number or None as value, found list"):
-        export_value("x", [torch.ones(2)], (), Values(Symbols()))
+        export_value("x", [torch.ones(2)], (), Values(Program()))

@@ -65,7 +65,7 @@ def export_input(
     Args:
         node: The call.
         value: The argument.
-        values: As for `export_argument`; notes that `Node.exact_inputs` has to hold the argument.
+        values: As for `export_argument`; notes that PyTorch's format lacks the argument.
         empty_list: As for `export_argument`.
 
     Raises:
@@ -79,8 +79,7 @@ def export_input(
         if not is_structure and not isinstance(value, (list, tuple, dict, enum.Enum, torch.dtype)):
             raise
         reason = str(value) if isinstance(value, torch.dtype) else error.message
-        values.beyond.append(f"an argument of `{node.name}` ({reason})")
-        values.inexact = True
+        values.program.beyond.append(f"an argument of `{node.name}` ({reason})")
         return types.Argument.of_none(True)
 
 
@@ -139,8 +138,8 @@ def _export_object(value: Any, values: Values) -> types.Argument:
         raise SerializeError(
             f"expected an argument that the format can hold, found {_name(value)} ({value!r:.80})"
         )
-    name = f"_custom_obj_{len(values.objects)}"
-    values.objects[name] = value
+    name = f"_custom_obj_{len(values.program.objects)}"
+    values.program.objects[name] = value
     return types.Argument.of_custom_obj(types.CustomObjArgument(name=name, class_fqn=class_fqn))
 
 
@@ -192,14 +191,11 @@ def export_subgraph(node: Node, values: Values) -> types.GraphArgument:
             hint="Of modules lowered to a backend, those are written that ExecuTorch or AOTInductor makes",
         )
     try:
-        graph = export_graph(module, values.inner())
+        graph = export_graph(module, Values(values.program))
     except SerializeError as error:
         raise located(error, name) from error.__cause__
     # Several arguments may share one node.
-    exact_name = None
-    if node.name != name or node in values.attributes:
-        exact_name = node.name
-        values.own.add("node")
+    exact_name = node.name if node.name != name or node in values.attributes else None
     values.attributes.add(node)
     return types.GraphArgument(name=name, graph=graph, node=exact_name)
 
@@ -214,11 +210,6 @@ class _ListMember:
     make: Make
     kinds: frozenset[Any]
     export: Callable[[Sequence[Any], Values], Any]
-
-
-def _export_tuple(items: tuple[Any, ...], values: Values, empty_list: Make | None) -> types.Argument:
-    values.inexact = True
-    return _export_list(items, values, empty_list)
 
 
 def _export_list(items: Sequence[Any], values: Values, empty_list: Make | None) -> types.Argument:
@@ -243,10 +234,7 @@ def _kind(item: Any, values: Values) -> Any:
     if issubclass(kind, (list, tuple)):
         inner = frozenset([_kind(part, values) for part in item])
         inside = next((name for name, kinds in _INNER_KINDS if inner <= kinds), "mixed")
-        if issubclass(kind, tuple):
-            values.inexact = True
-            return f"({inside})"
-        return f"[{inside}]"
+        return f"({inside})" if issubclass(kind, tuple) else f"[{inside}]"
     return kind
 
 
@@ -337,7 +325,7 @@ _ARGUMENTS: TypeTable[_Export] = TypeTable(
         complex: _converted(types.Argument.of_complex, _export_complex),
         NoneType: _export_none,
         list: _export_list,
-        tuple: _export_tuple,
+        tuple: _export_list,
         dict: _export_dict,
         torch.dtype: _converted(types.Argument.of_scalar_type, export_scalar_type),
         torch.layout: _converted(types.Argument.of_layout, export_layout),

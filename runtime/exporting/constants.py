@@ -39,7 +39,7 @@ def export_held_tensor(node: Node, tensor: torch.Tensor, values: Values) -> type
             hint=_HINT,
         )
     export_value(node.name, node.meta.get("val", tensor), (node,), values)
-    found = export_tensor_meta(tensor, values.symbols)
+    found = export_tensor_meta(tensor, values.program.symbols)
     if found.layout is not types.Layout.Strided:
         raise SerializeError(f"expected a strided tensor in a subgraph, found {tensor.layout}", hint=_HINT)
     described = values.tensors.get(node.name)
@@ -47,8 +47,7 @@ def export_held_tensor(node: Node, tensor: torch.Tensor, values: Values) -> type
         if described is None or getattr(described, field) != getattr(found, field):
             raise SerializeError(f"expected {field} of `{node.target}` as the graph says, found others")
     found.storage_offset = types.SymInt.of_int(0)
-    values.own.add("constants")
-    values.beyond.append("tensors that subgraphs hold")
+    values.program.beyond.append("tensors that subgraphs hold")
     start = tensor.storage_offset() * tensor.element_size()
     length = tensor_extent(found, node.name).nbytes
     return types.GraphConstant(

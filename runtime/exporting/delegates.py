@@ -47,7 +47,7 @@ def lowered_name(node: Node, values: Values) -> str | None:
             f"expected a lowered module with a name and a backend, found {name!r:.80} and {backend!r:.80}",
             hint="Give it a `module_name` when it is lowered",
         )
-    values.left_out.append(f"{name}-{backend}")
+    values.program.left_out.append(f"{name}-{backend}")
     return f"{name}-{backend}"
 
 
@@ -68,7 +68,7 @@ def delegate_arguments(node: Node, values: Values) -> list[Any]:
         path = getattr(attribute_of(lowered), "aoti_path", None)
         if not isinstance(path, str):
             raise SerializeError(f"expected a lowered module with an `aoti_path`, found {path!r:.80}")
-        values.left_out.append(path)
+        values.program.left_out.append(path)
         lowered, original = path, None
     # PyTorch leaves objects out of the weights: the format has a list of tensors for these.
     objects = [node for node, (member, _) in values.references.items() if member == "as_custom_obj"]

@@ -15,9 +15,8 @@ from ..generated import types
 from ..warning import warn_user
 from .arguments import export_argument, export_subgraph
 from .metadata import METADATA_KEYS, export_metadata, export_module_stack
-from .symbols import Symbols
 from .tables import TypeTable
-from .values import Values, export_extra_scalar_type
+from .values import Program, Values, export_extra_scalar_type
 
 _NOTES = frozenset(METADATA_KEYS)
 
@@ -33,7 +32,7 @@ def export_exact(value: Any, values: Values) -> types.Value:
         SerializeError: For a type that an argument cannot be.
 
     Example:
-        >>> export_exact((1, 2.5), Values(Symbols()))
+        >>> export_exact((1, 2.5), Values(Program()))
         Value(as_tuple=[Value(as_int=1), Value(as_float=2.5)])
     """
     return _VALUES[type(value)](value, values)
@@ -41,7 +40,7 @@ def export_exact(value: Any, values: Values) -> types.Value:
 
 def export_constant(value: Any) -> types.Value:
     """Write a value that refers to nothing in a graph."""
-    return export_exact(value, Values(Symbols()))
+    return export_exact(value, Values(Program()))
 
 
 def _single(value: Any, values: Values) -> types.Value:
@@ -55,7 +54,7 @@ def _node(node: Node, values: Values) -> types.Value:
     if node.op != "get_attr" or node in values.references:
         return _single(node, values)
     subgraph = export_subgraph(node, values)
-    values.subgraphs.append(subgraph)
+    values.in_containers.append(subgraph)
     return types.Value.of_subgraph(subgraph.name)
 
 
@@ -127,20 +126,17 @@ def export_exact_inputs(
     positional = [item for item in inputs if item.kind == types.ArgumentKind.POSITIONAL]
     by_name = {item.name: item for item in inputs if item.kind != types.ArgumentKind.POSITIONAL}
     given = [*zip(positional, args, strict=True), *((by_name[name], value) for name, value in kwargs.items())]
-    exact = [
-        types.NamedValue(
-            name=item.name,
-            value=None if _comes_back(item.arg, value) else export_exact(value, values),
-        )
-        for item, value in given
-    ]
-    if list(by_name) == list(kwargs) and all(item.value is None for item in exact):
+    come_back = [comes_back(item.arg, value) for item, value in given]
+    # Keyword arguments may be in another order than that of the operator's schema.
+    if all(come_back) and list(by_name) == list(kwargs):
         return None
-    values.own.add("exact_inputs")
-    return exact
+    return [
+        types.NamedValue(name=item.name, value=None if as_is else export_exact(value, values))
+        for (item, value), as_is in zip(given, come_back, strict=True)
+    ]
 
 
-def _comes_back(argument: types.Argument, value: Any) -> bool:
+def comes_back(argument: types.Argument, value: Any) -> bool:
     """Whether a reader of the argument gets the value, with its containers: lists, but for lists of ints."""
     if argument.type == "as_none":
         return value is None
@@ -156,12 +152,8 @@ def _holds_tuple(value: Any) -> bool:
     return any(_holds_tuple(item) for item in items)
 
 
-def export_note(note: Any, own: set[str]) -> types.Value | None:
+def export_note(note: Any) -> types.Value | None:
     """Write a note that users left in `meta["custom"]`, or None where JSON says all there is.
-
-    Args:
-        note: The note.
-        own: The names of the fields of our own in use, to which this one is added.
 
     Raises:
         SerializeError: For a note of types that neither JSON nor `Value` has.
@@ -173,7 +165,7 @@ def export_note(note: Any, own: set[str]) -> types.Value | None:
             )
         if not note or _survives_json(note):
             return None
-        exact = export_constant(note)
+        return export_constant(note)
     except (SerializeError, RecursionError) as error:
         if isinstance(error, RecursionError):
             raise SerializeError(
@@ -182,8 +174,6 @@ def export_note(note: Any, own: set[str]) -> types.Value | None:
         raise SerializeError(
             f"expected custom metadata of texts, numbers, lists, tuples and dicts: {error.message}"
         ) from error
-    own.add("custom")
-    return exact
 
 
 def _lost_classes(note: Any) -> Iterator[str]:
@@ -197,36 +187,31 @@ def _lost_classes(note: Any) -> Iterator[str]:
         yield from _lost_classes(item)
 
 
-def export_notes(meta: Mapping[str, Any], own: set[str]) -> types.Notes | None:
+def export_notes(meta: Mapping[str, Any]) -> types.Notes | None:
     """Write what is kept about a node that is no call, or None where there is nothing."""
     if _NOTES.isdisjoint(meta):
         return None
     metadata = {key: text for key, text in export_metadata(meta).items() if meta[key]}
-    custom = export_note(meta.get("custom"), own)
-    module_stack = export_module_stack(meta, own)
+    custom = export_note(meta.get("custom"))
+    module_stack = export_module_stack(meta)
     if not metadata and custom is None and module_stack is None:
         return None
-    own.add("notes")
     return types.Notes(metadata=metadata, custom=custom, module_stack=module_stack)
 
 
-def export_own_notes(meta: Mapping[str, Any], call: Mapping[str, Any], own: set[str]) -> types.Notes | None:
+def export_own_notes(meta: Mapping[str, Any], call: Mapping[str, Any]) -> types.Notes | None:
     """Write what is kept about a node that the format has none for, or None where its call has the same."""
     if all(meta.get(key) is call.get(key) or _equal(key, meta, call) for key in METADATA_KEYS):
         return None
-    in_use: set[str] = set()
     notes, of_call = (
         types.Notes(
             metadata=export_metadata(each),
-            custom=export_note(each.get("custom"), in_use),
-            module_stack=export_module_stack(each, in_use),
+            custom=export_note(each.get("custom")),
+            module_stack=export_module_stack(each),
         )
         for each in (meta, call)
     )
-    if notes == of_call:
-        return None
-    own |= {"notes", *in_use}
-    return notes
+    return None if notes == of_call else notes
 
 
 def _equal(key: str, meta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:

@@ -19,8 +19,7 @@ from ..generated import json_codec, types
 from ..trees import decode
 from .faults import located
 from .nodes import export_inputs
-from .symbols import Symbols
-from .values import Values
+from .values import Program, Values
 
 
 def export_extern_kernels(kernels: Iterable[Any]) -> types.ExternKernelNodes:
@@ -87,7 +86,7 @@ def _export_inputs(
     target: Any, args: Sequence[Any], kwargs: dict[str, Any], schema: Any
 ) -> list[types.NamedArgument]:
     """Write arguments as those of a node of a graph, whose inputs stand for what Inductor has names for."""
-    graph, values = Graph(), Values(Symbols())
+    graph, values = Graph(), Values(Program())
     nodes: dict[tuple[str, str], Node] = {}
 
     def stand_in(value: Any) -> Any:
@@ -101,8 +100,8 @@ def _export_inputs(
 
     args, kwargs = pytree.tree_map(stand_in, (list(args), kwargs))
     inputs = export_inputs(graph.call_function(target, tuple(args), kwargs), values, schema)
-    if values.beyond:
-        raise SerializeError(f"expected arguments that the format can hold, found {values.beyond[0]}")
+    if values.program.beyond:
+        raise SerializeError(f"expected arguments that the format can hold, found {values.program.beyond[0]}")
     return inputs
 
 

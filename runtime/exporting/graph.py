@@ -18,7 +18,7 @@ from ..objects import object_class
 from .arguments import export_argument, export_input
 from .constants import export_held_tensor, held_tensor, placed_by
 from .delegates import is_lowered
-from .exact import export_exact, export_notes, export_own_notes
+from .exact import comes_back, export_exact, export_notes, export_own_notes
 from .faults import located
 from .nodes import export_node
 from .order import export_order, is_held
@@ -66,7 +66,7 @@ def _add_placeholder(node: Node, graph: types.Graph, values: Values) -> None:
         export = _export_object
     graph.inputs.append(export(node, value, values))
     values.order.append(node.name)
-    if (notes := export_notes(node.meta, values.own)) is not None:
+    if (notes := export_notes(node.meta)) is not None:
         if graph.placeholder_metadata is None:
             graph.placeholder_metadata = {}
         graph.placeholder_metadata[node.name] = notes
@@ -83,7 +83,7 @@ def _export_object(node: Node, value: Any, values: Values) -> types.Argument:
             "expected a tensor, a number, symbolic or not, str, None, a member of an enum or a custom "
             f"object as input, found {type(value).__qualname__}"
         )
-    values.refused.append(f"an object of the opaque type {class_fqn} as input")
+    values.program.refused.append(f"an object of the opaque type {class_fqn} as input")
     return _export_input(node, CustomObjArgument(name=node.name, class_fqn=class_fqn), values)
 
 
@@ -93,13 +93,13 @@ def _export_input(node: Node, value: Any, values: Values) -> types.Argument:
 
 def _export_number(node: Node, value: Any, values: Values) -> types.Argument:
     kind = "float" if isinstance(value, torch.SymFloat) else "bool"
-    values.refused.append(f"the symbolic {kind} `{node.name}` as an input of a subgraph")
+    values.program.refused.append(f"the symbolic {kind} `{node.name}` as an input of a subgraph")
     return _export_input(node, value, values)
 
 
 def _export_enum_member(node: Node, value: enum.Enum, values: Values) -> types.Argument:
     # Which member it is stands in the signature.
-    values.beyond.append(f"the input `{node.name}`, a member of an enum")
+    values.program.beyond.append(f"the input `{node.name}`, a member of an enum")
     return types.Argument.of_none(True)
 
 
@@ -130,7 +130,7 @@ def _add_call(node: Node, graph: types.Graph, values: Values) -> None:
     while call.target is operator.getitem:
         call = call.args[0]  # type: ignore[assignment]
     if node in values.references:
-        graph.getitem_metadata = _with_notes(graph.getitem_metadata, node, call, values)
+        graph.getitem_metadata = _with_notes(graph.getitem_metadata, node, call)
 
 
 def _add_attribute(node: Node, graph: types.Graph, values: Values) -> None:
@@ -147,14 +147,14 @@ def _add_attribute(node: Node, graph: types.Graph, values: Values) -> None:
         graph.structures = [] if graph.structures is None else graph.structures
         graph.structures.append(export_held_structure(node, spec, values))
     if node.users or is_held(node, values):
-        graph.get_attr_metadata = _with_notes(graph.get_attr_metadata, node, placed_by(node), values)
+        graph.get_attr_metadata = _with_notes(graph.get_attr_metadata, node, placed_by(node))
 
 
 def _with_notes(
-    table: dict[str, types.Notes] | None, node: Node, call: Node | None, values: Values
+    table: dict[str, types.Notes] | None, node: Node, call: Node | None
 ) -> dict[str, types.Notes] | None:
     """A table of notes, to which those of a node are added that the format has none for."""
-    notes = export_own_notes(node.meta, {} if call is None else call.meta, values.own)
+    notes = export_own_notes(node.meta, {} if call is None else call.meta)
     if notes is not None:
         table = {} if table is None else table
         table[node.name] = notes
@@ -174,11 +174,9 @@ def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
     values.order.append(node.name)
     graph.outputs = [export_input(node, output, values) for output in outputs]
     # Subgraphs return tuples, and so does the program.
-    if isinstance(node.args[0], list) or values.inexact:
-        values.inexact = False
-        values.own.add("exact_output")
+    if isinstance(node.args[0], list) or not all(map(comes_back, graph.outputs, outputs)):
         graph.exact_output = export_exact(node.args[0], values)
-    if (notes := export_notes(node.meta, values.own)) is not None:
+    if (notes := export_notes(node.meta)) is not None:
         graph.output_metadata = {node.name: notes}
 
 

@@ -35,17 +35,11 @@ def _export_stack_trace(trace: str) -> str:
     return trace
 
 
-def export_module_stack(meta: Mapping[str, Any], own: set[str]) -> list[types.ModuleFrame] | None:
-    """Write the modules in which a node was made, or None where a text among its metadata says all there is.
-
-    Args:
-        meta: The metadata of the FX node.
-        own: The names of the fields of our own in use, to which this one is added.
-    """
+def export_module_stack(meta: Mapping[str, Any]) -> list[types.ModuleFrame] | None:
+    """Write the modules in which a node was made, or None where a text among its metadata says it all."""
     stack = meta.get("nn_module_stack")
     if not stack or join_module_stack(_modules(stack)) is not None:
         return None
-    own.add("module_stack")
     return [types.ModuleFrame(*module) for module in _modules(stack)]
 
 

@@ -56,8 +56,8 @@ def export_module_call_signature(
     signature: ModuleCallSignature, values: Values, namedtuples: dict[str, types.NamedTupleDef]
 ) -> types.ModuleCallSignature:
     """Write how one module was called: its values in the graph, and the structure that they had outside."""
-    in_spec, exact_in_spec = export_treespec(signature.in_spec, namedtuples, values)
-    out_spec, exact_out_spec = export_treespec(signature.out_spec, namedtuples, values)
+    in_spec, exact_in_spec = export_treespec(signature.in_spec, namedtuples, values.program)
+    out_spec, exact_out_spec = export_treespec(signature.out_spec, namedtuples, values.program)
     return types.ModuleCallSignature(
         inputs=[export_argument_spec(spec, values) for spec in signature.inputs],
         outputs=[export_argument_spec(spec, values) for spec in signature.outputs],

@@ -37,6 +37,7 @@ def export_node(node: Node, values: Values) -> types.Node:
     Raises:
         SerializeError: The node cannot be written.
     """
+    add_to_order(node, values)
     try:
         export = _CALLS[type(node.target)]
     except KeyError:
@@ -90,9 +91,9 @@ def _export_delegate(node: Node, values: Values) -> types.Node:
         types.NamedArgument(name="", arg=export_input(node, value, values), kind=_POSITIONAL)
         for value in delegate_arguments(node, values)
     ]
-    values.inexact = False  # what the lowered module is given, of tensors and custom objects, it knows itself
     outputs = [_export_tensors(node.meta["val"], [node], f"{node.name}_unused", values)]
-    return _node(node, inputs, outputs, values, single_tensor=False)
+    # What the lowered module is given, of tensors and custom objects, it knows itself.
+    return _node(node, inputs, outputs, values, single_tensor=False, keeps_containers=False)
 
 
 def _export_function(node: Node, values: Values) -> types.Node:
@@ -101,7 +102,7 @@ def _export_function(node: Node, values: Values) -> types.Node:
         function = SYMBOLIC_FUNCTIONS[name]
         inputs = _positional(node, function.parameters, values)
         if not function.read_by_torch:
-            values.refused.append(f"a call of {name}")
+            values.program.refused.append(f"a call of {name}")
         return _node(node, inputs, _export_single(node, values), values)
     if name in FUNCTORCH_FUNCTIONS:
         return _export_call(node, values)
@@ -127,16 +128,11 @@ def _node(
     outputs: list[types.Argument],
     values: Values,
     single_tensor: bool | None = None,
+    keeps_containers: bool = True,
 ) -> types.Node:
     meta = node.meta
-    add_to_order(node, values)
-    exact_inputs = subgraphs = None
-    # Either is rare; several keyword arguments may be in another order than that of the operator's schema.
-    if values.inexact or len(node.kwargs) > 1:
-        exact_inputs = export_exact_inputs(inputs, node.args, node.kwargs, values)
-        values.inexact = False
-        if values.subgraphs:
-            subgraphs, values.subgraphs = values.subgraphs, []
+    exact_inputs = export_exact_inputs(inputs, node.args, node.kwargs, values) if keeps_containers else None
+    subgraphs, values.in_containers = values.in_containers or None, []
     return types.Node(
         target=export_operator_name(node.target),
         inputs=inputs,
@@ -146,8 +142,8 @@ def _node(
         name=node.name,
         exact_inputs=exact_inputs,
         subgraphs=subgraphs,
-        custom=export_note(meta["custom"], values.own) if "custom" in meta else None,
-        module_stack=export_module_stack(meta, values.own),
+        custom=export_note(meta["custom"]) if "custom" in meta else None,
+        module_stack=export_module_stack(meta),
     )
 
 
@@ -285,7 +281,7 @@ def _export_multiple(node: Node, results: Sequence[Any], values: Values) -> list
     outputs = []
     for index, result in enumerate(results):
         owners = parts.get(index, [])
-        values.items += [owner.name for owner in owners[:1]]
+        values.order += [owner.name for owner in owners[:1]]
         unused = f"{node.name}_unused_{index}"
         if isinstance(result, list):
             unused = f"{owners[0].name}_unused" if owners else unused
@@ -307,7 +303,7 @@ def _export_tensors(
                 f"expected tensors in a list that a node yields, found {type(tensor).__qualname__}"
             )
         users = parts.get(index, [])
-        values.items += [user.name for user in users[:1]]
+        values.order += [user.name for user in users[:1]]
         name = users[0].name if users else f"{unused}_{index}"
         export_value(name, tensor, users, values)
         arguments.append(types.TensorArgument(name=name))

@@ -9,7 +9,10 @@ from .values import Values
 
 
 def add_to_order(node: Node, values: Values) -> None:
-    """Note which FX nodes reading makes of a call: those of subgraphs and tensors, itself, its results."""
+    """Note which FX nodes reading makes of a call: those of subgraphs and tensors, then itself.
+
+    Those of its results follow when they are written.
+    """
     attributes = [
         argument
         for argument in node.all_input_nodes
@@ -18,8 +21,6 @@ def add_to_order(node: Node, values: Values) -> None:
     # Subgraphs, then tensors and tree specs.
     values.order += [argument.name for argument in sorted(attributes, key=lambda each: is_held(each, values))]
     values.order.append(node.name)
-    values.order += values.items
-    values.items.clear()
 
 
 def is_held(node: Node, values: Values) -> bool:
@@ -33,5 +34,4 @@ def export_order(graph: Graph, values: Values) -> list[str] | None:
     # Of several `getitem` nodes for one value the format keeps one; and unused nodes are not written.
     if names == values.order or sorted(names) != sorted(values.order):
         return None
-    values.own.add("order")
     return names

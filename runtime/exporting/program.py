@@ -11,16 +11,16 @@ from torch.export import ExportedProgram
 
 from ..collector import collector_off
 from ..errors import SerializeError
+from ..format_versions import with_writer
 from ..generated import types
-from ..version import __version__
 from ..warning import warn_user
 from .exact import export_note
 from .graph import export_graph
 from .metadata import export_graph_metadata
 from .module_calls import export_module_call_graph
 from .signature import export_signature
-from .symbols import Symbols, export_range_constraints
-from .values import Values
+from .symbols import export_range_constraints
+from .values import Program, Values
 
 
 @collector_off()
@@ -61,7 +61,8 @@ def export_program(
             f"expected a valid program: {reason}",
             hint="It was changed after torch.export; mend it, or export again",
         ) from cause
-    values = Values(Symbols(), objects={} if objects is None else objects)
+    program = Program(objects={} if objects is None else objects)
+    values = Values(program)
     graph = export_graph(ep.graph_module, values)
     namedtuples: dict[str, types.NamedTupleDef] = {}
     # Modules among the inputs are nodes to pytree while a program is exported and written, not otherwise.
@@ -74,30 +75,28 @@ def export_program(
             module_call_graph=module_calls,
             metadata=export_graph_metadata(ep.graph_module.meta),
             treespec_namedtuple_fields=namedtuples,
-            custom=export_note(ep.graph_module.meta.get("custom"), values.own),
+            custom=export_note(ep.graph_module.meta.get("custom")),
         ),
         opset_version={**(opset_version or {}), **_default_opset(opset_version)},
-        range_constraints=export_range_constraints(ep.range_constraints, values.own),
+        range_constraints=export_range_constraints(ep.range_constraints),
         schema_version=types.SchemaVersion(major=types.SCHEMA_VERSION[0], minor=types.SCHEMA_VERSION[1]),
         verifiers=[verifier.dialect for verifier in ep.verifiers],
         torch_version=str(torch.__version__),  # a subclass of str, which codecs take the slow path for
         guards_code=list(ep._guards_code),
     )
-    values.beyond += _sparse_weights(tree.graph_module)
-    if values.beyond:
-        tree.beyond = list(dict.fromkeys(values.beyond))
-    if values.own or tree.beyond is not None:
-        tree.writer = types.Writer(name="pt2wire", version=__version__, revision=types.REVISION)
-    if values.left_out:
-        names = ", ".join(dict.fromkeys(values.left_out))
+    program.beyond += _sparse_weights(tree.graph_module)
+    if program.beyond:
+        tree.beyond = list(dict.fromkeys(program.beyond))
+    if program.left_out:
+        names = ", ".join(dict.fromkeys(program.left_out))
         warn_user(
             "lowered modules are written as their names, so that the program runs only where they are "
             f"packaged beside it: {names}"
         )
-    if values.refused or values.beyond:
-        found = "; ".join(dict.fromkeys(values.refused + values.beyond))
+    if program.refused or program.beyond:
+        found = "; ".join(dict.fromkeys(program.refused + program.beyond))
         warn_user(f"torch.export.load will refuse this program, pt2wire reads it: {found}")
-    return tree
+    return with_writer(tree)
 
 
 def _sparse_weights(module: types.GraphModule) -> list[str]:

@@ -83,7 +83,7 @@ _ARGUMENT_SPECS: dict[type, Callable[[Any, Values], types.Argument]] = {
 
 def _export_condition(name: str, values: Values) -> types.Argument:
     # The format has room for it, and PyTorch's reader knows it, but not as an output of the program.
-    values.refused.append(f"the symbolic bool `{name}` as an output")
+    values.program.refused.append(f"the symbolic bool `{name}` as an output")
     return types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name))
 
 
@@ -157,7 +157,6 @@ def _export_user_input(spec: InputSpec, values: Values) -> types.InputSpec:
 def _export_enum_member(name: str, member: enum.Enum, values: Values) -> types.InputToConstantInputSpec:
     if isinstance(member, str) and (reason := check_text(f"{member}")):
         raise SerializeError(f"expected a text that a guard can hold, found {member!r:.80}, which {reason}")
-    values.own.add("exact_value")
     return types.InputToConstantInputSpec(
         name=name, value=types.ConstantValue.of_none(True), exact_value=export_exact(member, values)
     )
@@ -228,7 +227,7 @@ def _export_user_output(spec: OutputSpec, values: Values) -> types.OutputSpec:
     else:
         argument = export_argument_spec(spec.arg, values)
     if isinstance(spec.arg, CustomObjArgument):
-        values.refused.append(f"the custom object `{spec.arg.name}` as an output")
+        values.program.refused.append(f"the custom object `{spec.arg.name}` as an output")
     return types.OutputSpec.of_user_output(types.UserOutputSpec(arg=argument))
 
 

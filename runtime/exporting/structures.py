@@ -33,8 +33,7 @@ def export_held_structure(node: Node, spec: pytree.TreeSpec, values: Values) -> 
         SerializeError: For a function that readers do not know, and a class that nobody would find again.
     """
     values.structures.add(node)
-    values.own.add("structures")
-    values.beyond.append("calls of flat_apply")
+    values.program.beyond.append("calls of flat_apply")
     structure = types.GraphStructure(name=node.name, target=str(node.target))
     if pytree._is_constant_holder(spec):
         structure.callee = _callee(pytree._retrieve_constant(spec))

@@ -34,8 +34,6 @@ def add_subclasses(values: Values) -> None:
             meta.subclass, meta.context, meta.inner = _made_of(value, values)
         except SerializeError as error:
             left_out[type(value)] = error.message
-        else:
-            values.own.add("subclass")
     for kind, reason in left_out.items():
         warn_user(f"values of the class {kind.__qualname__} are saved as plain tensors: {reason}")
 
@@ -50,7 +48,7 @@ def _made_of(tensor: Any, values: Values) -> tuple[str, types.Value | None, dict
 def _inner(name: str, tensor: object, values: Values) -> types.TensorMeta:
     if not isinstance(tensor, torch.Tensor):
         raise SerializeError(f"expected a tensor as `{name}`, found {type(tensor).__qualname__}")
-    meta = export_tensor_meta(tensor, values.symbols)
+    meta = export_tensor_meta(tensor, values.program.symbols)
     if is_traceable_wrapper_subclass(tensor):
         meta.subclass, meta.context, meta.inner = _made_of(tensor, values)
     return meta

@@ -63,25 +63,18 @@ def export_expression(expression: sympy.Basic) -> str:
 
 
 def export_range_constraints(
-    ranges: Mapping[sympy.Symbol, ValueRanges[Any]], own: set[str]
+    ranges: Mapping[sympy.Symbol, ValueRanges[Any]],
 ) -> dict[str, types.RangeConstraint]:
-    """Write the permitted range of each symbol; a bound that is missing stands for infinity.
-
-    Args:
-        ranges: By symbol.
-        own: The names of the fields of our own in use, to which those for fractions are added.
-    """
-    exported = {}
-    for symbol, value in ranges.items():
-        bounds = exported[str(symbol)] = types.RangeConstraint(
+    """Write the permitted range of each symbol; a bound that is missing stands for infinity."""
+    return {
+        str(symbol): types.RangeConstraint(
             min_val=_export_bound(value.lower, math.ceil),
             max_val=_export_bound(value.upper, math.floor),
             min_float=_export_fraction(value.lower),
             max_float=_export_fraction(value.upper),
         )
-        if bounds.min_float is not None or bounds.max_float is not None:
-            own.add("range")
-    return exported
+        for symbol, value in ranges.items()
+    }
 
 
 def _export_bound(bound: Any, rounded: Any) -> int | None:

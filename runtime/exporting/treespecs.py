@@ -15,7 +15,7 @@ from ..errors import SerializeError
 from ..generated import types
 from ..treespecs import FACTORIES
 from .exact import class_path, export_constant
-from .values import Values
+from .values import Program
 
 _HINT = (
     "Use tuples, lists and dicts, or register the class with a serialized_type_name, "
@@ -24,7 +24,7 @@ _HINT = (
 
 
 def export_treespec(
-    spec: pytree.TreeSpec, namedtuples: dict[str, types.NamedTupleDef], values: Values
+    spec: pytree.TreeSpec, namedtuples: dict[str, types.NamedTupleDef], program: Program
 ) -> tuple[str, list[types.TreeSpecNode] | None]:
     """Write a spec in pytree's own JSON form, and as it is where that loses something.
 
@@ -32,7 +32,7 @@ def export_treespec(
         spec: The structure of a module's inputs or outputs.
         namedtuples: By the name under which a named tuple is registered, its field names: those in the spec
             are added, so that a reader can compare its class with the one that was saved.
-        values: Notes which fields of our own are in use, and what PyTorch's format cannot express.
+        program: Notes what PyTorch's format cannot express.
 
     Raises:
         SerializeError: For a class or key that can be written in neither way, and for two named tuples of
@@ -43,12 +43,10 @@ def export_treespec(
         text = pytree.treespec_dumps(spec, types.TREESPEC_VERSION)
     except (NotImplementedError, TypeError, AttributeError) as cause:
         text, exact = "", _export_unnamed(spec, cause)
-        values.beyond.append(f"inputs or outputs that pytree cannot write: {str(cause).rstrip('.'):.200}")
+        program.beyond.append(f"inputs or outputs that pytree cannot write: {str(cause).rstrip('.'):.200}")
     else:
         if not _survives(spec):
             exact = list(export_nodes(spec))
-    if exact is not None:
-        values.own.add("exact_in_spec")
     _collect_namedtuples(spec, namedtuples)
     return text, exact
 

@@ -39,31 +39,42 @@ _MEMORY_FORMATS: dict[torch.memory_format, types.MemoryFormat] = _FromTorch(
 
 
 @dataclass(slots=True)
-class Values:
-    """The values that one graph has defined so far.
+class Program:
+    """What all graphs of a program share while it is written.
 
     Attributes:
-        symbols: The memo of the program's symbolic numbers, shared by all of its graphs.
+        symbols: The memo of its symbolic numbers.
+        refused: What PyTorch's reader will refuse of it so far.
+        beyond: What PyTorch's format cannot express of it so far.
+        objects: By the name given to it here, each custom object that stands in an argument itself.
+        left_out: Names of lowered modules, which are no part of what is written.
+    """
+
+    symbols: Symbols = field(default_factory=Symbols)
+    refused: list[str] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
+    objects: dict[str, Any] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Values:
+    """One graph while it is written, and the values that it has defined so far.
+
+    Attributes:
+        program: What it shares with the program's other graphs.
         tensors, sym_ints, sym_floats, sym_bools, custom_objs: What each name stands for, as the graph of the
             format keeps it.
         references: How an argument refers to what an FX node produced: the member of `Argument`, and the
             name. A value of several outputs has none itself, the `getitem` nodes that take it apart have.
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
-        own: Names of the fields of our own in use so far, shared by all graphs of the program.
-        refused: What PyTorch's reader will refuse of the program so far, shared by all graphs of the program.
-        beyond: What PyTorch's format cannot express of the program so far, likewise.
-        inexact: Whether an argument written since this was last reset lost something: a tuple becomes a list.
-        subgraphs: The subgraphs in containers among the arguments of the node that is being written.
         structures: The `get_attr` nodes that stand for tree specs and functions.
         attributes: The `get_attr` nodes that arguments have named so far.
-        items: The names of the `getitem` nodes that take the node that is being written apart.
         order: The names of all FX nodes in the order in which reading makes them.
-        objects: By the name given to it here, each custom object that stands in an argument itself; shared by
-            all graphs of the program.
-        left_out: Names of lowered modules, which are no part of what is written, shared likewise.
+        in_containers: Of the node that is being written, the subgraphs in containers among its arguments.
     """
 
-    symbols: Symbols
+    program: Program
     tensors: dict[str, types.TensorMeta] = field(default_factory=dict)
     sym_ints: dict[str, types.SymInt] = field(default_factory=dict)
     sym_floats: dict[str, types.SymFloat] = field(default_factory=dict)
@@ -71,28 +82,10 @@ class Values:
     custom_objs: dict[str, types.CustomObjArgument] = field(default_factory=dict)
     references: dict[Node, tuple[str, str]] = field(default_factory=dict)
     duplicates: dict[str, str] = field(default_factory=dict)
-    own: set[str] = field(default_factory=set)
-    refused: list[str] = field(default_factory=list)
-    beyond: list[str] = field(default_factory=list)
-    inexact: bool = False
-    subgraphs: list[types.GraphArgument] = field(default_factory=list)
     structures: set[Node] = field(default_factory=set)
     attributes: set[Node] = field(default_factory=set)
-    items: list[str] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
-    objects: dict[str, Any] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
-
-    def inner(self) -> Values:
-        """Those of a subgraph, empty."""
-        return Values(
-            self.symbols,
-            own=self.own,
-            refused=self.refused,
-            beyond=self.beyond,
-            objects=self.objects,
-            left_out=self.left_out,
-        )
+    in_containers: list[types.GraphArgument] = field(default_factory=list)
 
 
 def attribute_of(node: Node) -> Any:
@@ -128,31 +121,27 @@ def export_value(name: str, value: Any, owners: Iterable[Node], values: Values) 
 
 
 def _define_tensor(name: str, value: torch.Tensor, values: Values) -> types.Argument:
-    meta = export_tensor_meta(value, values.symbols)
-    if meta.conj or meta.neg:
-        values.own.add("conj")
-    if meta.inner is not None:
-        values.own.add("inner")
+    meta = export_tensor_meta(value, values.program.symbols)
     if meta.layout in COMPRESSED:
-        values.beyond.append(f"tensors of layout {value.layout}")
+        values.program.beyond.append(f"tensors of layout {value.layout}")
     if meta.extra_dtype is not None:
-        values.beyond.append(f"tensors of dtype {value.dtype}")
+        values.program.beyond.append(f"tensors of dtype {value.dtype}")
     _add(name, meta, values.tensors)
     return types.Argument.of_tensor(types.TensorArgument(name=name))
 
 
 def _define_sym_int(name: str, value: int | torch.SymInt, values: Values) -> types.Argument:
-    _add(name, export_sym_int(value, values.symbols), values.sym_ints)
+    _add(name, export_sym_int(value, values.program.symbols), values.sym_ints)
     return types.Argument.of_sym_int(types.SymIntArgument.of_name(name))
 
 
 def _define_sym_float(name: str, value: float | torch.SymFloat, values: Values) -> types.Argument:
-    _add(name, export_sym_float(value, values.symbols), values.sym_floats)
+    _add(name, export_sym_float(value, values.program.symbols), values.sym_floats)
     return types.Argument.of_sym_float(types.SymFloatArgument.of_name(name))
 
 
 def _define_sym_bool(name: str, value: bool | torch.SymBool, values: Values) -> types.Argument:
-    _add(name, export_sym_bool(value, values.symbols), values.sym_bools)
+    _add(name, export_sym_bool(value, values.program.symbols), values.sym_bools)
     return types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name))
 
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -67,9 +68,9 @@ class Zip {
 
   /// The record with this name, or nullptr.
   const Record* find(std::string_view name) const noexcept {
-    const auto before = [](const Named& named, std::string_view wanted) { return named.first < wanted; };
-    const auto found = std::lower_bound(by_name_.begin(), by_name_.end(), name, before);
-    return found == by_name_.end() || found->first != name ? nullptr : &records_[found->second];
+    const auto before = [](const Entry& entry, std::string_view wanted) { return compare(entry.name, wanted) < 0; };
+    const auto found = std::lower_bound(entries_.begin(), entries_.end(), name, before);
+    return found == entries_.end() || found->name != name || found->is_folder() ? nullptr : &records_[found->record];
   }
 
   /// The content of a record: a view of the file if it is stored, else inflated. Its CRC is checked unless told
@@ -89,13 +90,21 @@ class Zip {
   }
 
  private:
-  using Named = std::pair<std::string_view, std::size_t>;
   struct Directory {
     std::uint64_t start, size, count;
   };
+  /// A record or folder, and the bytes that its header, content and descriptor take.
+  struct Entry {
+    std::string_view name;
+    std::uint64_t start, end;
+    std::size_t record;  ///< its position among the records
+
+    bool is_folder() const noexcept { return name.empty() || name.back() == '/'; }
+    static bool lies_before(const Entry& a, const Entry& b) noexcept { return a.start < b.start; }
+    static bool is_called_before(const Entry& a, const Entry& b) noexcept { return compare(a.name, b.name) < 0; }
+  };
   struct Extent {
     std::uint64_t start, end;
-    std::string_view name;
   };
   /// The numbers that a directory entry and its local header both have.
   struct Numbers {
@@ -174,33 +183,32 @@ class Zip {
   }
 
   void read_directory(const Directory& directory) {
-    std::vector<Extent> extents;
-    std::vector<std::string> names;
     std::uint64_t at = directory.start;
     const std::uint64_t stop = directory.start + directory.size;
     for (std::uint64_t i = 0; i != directory.count; ++i) {
       require(stop - at >= entry_size && u32(at) == entry_mark, "the zip directory is damaged", at);
       const std::uint64_t name_size = u16(at + 28), extra_size = u16(at + 30), comment_size = u16(at + 32);
       require(stop - at - entry_size >= name_size + extra_size + comment_size, "the zip directory is damaged", at);
-      read_entry(directory, at, text(at + entry_size, name_size), extra_size, extents, names);
+      read_entry(directory, at, text(at + entry_size, name_size), extra_size);
       at += entry_size + name_size + extra_size + comment_size;
     }
     require(at == stop, "the zip directory holds more records than the end record says", at);
-    std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.start < b.start; });
-    for (std::size_t i = 1; i < extents.size(); ++i) {
-      require(extents[i - 1].end <= extents[i].start, "two records share bytes", extents[i].start, extents[i].name);
+    sort_entries(Entry::lies_before);
+    for (std::size_t i = 1; i < entries_.size(); ++i) {
+      require(entries_[i - 1].end <= entries_[i].start, "two records share bytes", entries_[i].start, entries_[i].name);
     }
     // Sorted rather than hashed: no choice of names makes this slow.
-    std::sort(names.begin(), names.end());
-    const auto twice = std::adjacent_find(names.begin(), names.end());
-    if (twice != names.end()) fail("two records have the same name", directory.start, *twice);
-    by_name_.reserve(records_.size());
-    for (std::size_t i = 0; i != records_.size(); ++i) by_name_.emplace_back(records_[i].name, i);
-    std::sort(by_name_.begin(), by_name_.end());
+    sort_entries(Entry::is_called_before);
+    for (std::size_t i = 1; i < entries_.size(); ++i) {
+      const std::string_view name = entries_[i].name;
+      require(compare(entries_[i - 1].name, name) != 0, "two records have the same name", directory.start, name);
+    }
   }
 
-  void read_entry(const Directory& directory, std::uint64_t at, std::string_view name, std::uint64_t extra_size,
-                  std::vector<Extent>& extents, std::vector<std::string>& names) {
+  /// Both orders in one function, as compilers spend long on each sort.
+  void sort_entries(bool (*before)(const Entry&, const Entry&)) { std::sort(entries_.begin(), entries_.end(), before); }
+
+  void read_entry(const Directory& directory, std::uint64_t at, std::string_view name, std::uint64_t extra_size) {
     const std::uint16_t flags = u16(at + 8), method = u16(at + 10);
     check_name(name, at);
     require((flags & encrypted_flag) == 0, "the record is encrypted", at, name);
@@ -215,22 +223,20 @@ class Zip {
     const std::size_t slash = name.find('/');
     require(slash != std::string_view::npos, "the record is not inside the archive's one root folder", at, name);
     const std::string_view root = name.substr(0, slash + 1);
-    if (extents.empty()) root_ = root;
+    if (entries_.empty()) root_ = root;
     require(root == root_, "the archive has a second root folder", at, name);
-    const std::string_view inner = name.substr(slash + 1);
-    names.push_back(folded(inner));
-
-    const std::uint64_t data = check_local(directory.start, local, flags, method, numbers, name, extents);
-    if (inner.empty() || inner.back() == '/') {
+    const Extent content = check_local(directory.start, local, flags, method, numbers, name);
+    const Entry& entry = entries_.emplace_back(Entry{name.substr(slash + 1), local, content.end, records_.size()});
+    if (entry.is_folder()) {
       require(numbers.size == 0, "a folder with content", at, name);
     } else {
-      records_.push_back({inner, data, numbers.packed_size, numbers.size, numbers.crc32, method == 8});
+      records_.push_back({entry.name, content.start, numbers.packed_size, numbers.size, numbers.crc32, method == 8});
     }
   }
 
-  /// Compares the local header with the directory, and answers where the record's bytes begin.
-  std::uint64_t check_local(std::uint64_t limit, std::uint64_t at, std::uint16_t flags, std::uint16_t method,
-                            const Numbers& numbers, std::string_view name, std::vector<Extent>& extents) const {
+  /// Compares the local header with the directory, and answers where the content begins, and where what belongs to it ends.
+  Extent check_local(std::uint64_t limit, std::uint64_t at, std::uint16_t flags, std::uint16_t method,
+                     const Numbers& numbers, std::string_view name) const {
     require(at <= limit && limit - at >= local_size && u32(at) == local_mark,
             "no local header where the directory says", at, name);
     const std::uint64_t name_size = u16(at + 26), extra_size = u16(at + 28);
@@ -252,8 +258,7 @@ class Zip {
             "the local header contradicts the directory", at, name);
     std::uint64_t end = data + numbers.packed_size;
     if (behind) end += descriptor_size(limit, end, numbers, name);
-    extents.push_back({at, end, name});
-    return data;
+    return {data, end};
   }
 
   /// The size of the descriptor behind the data, whose sizes take 4 bytes each or 8.
@@ -304,13 +309,23 @@ class Zip {
     require(plain, "the name of the record is not a plain relative path", at, name);
   }
 
-  static std::string folded(std::string_view name) {
-    std::string key(name);
-    if (name.substr(0, 6) == "extra/") return key;
-    for (char& c : key) {
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  /// An order of names in which those are equal that one archive may not have both: below 0, 0, above 0.
+  static int compare(std::string_view a, std::string_view b) noexcept {
+    const bool fold_a = !is_extra(a), fold_b = !is_extra(b);
+    const std::size_t shorter = std::min(a.size(), b.size());
+    std::size_t i = 0;
+    if (fold_a == fold_b) {  // so long names that begin alike are compared as fast as others
+      while (shorter - i >= 8 && std::memcmp(a.data() + i, b.data() + i, 8) == 0) i += 8;
     }
-    return key;
+    for (; i != shorter; ++i) {
+      const int difference = code(a[i], fold_a) - code(b[i], fold_b);
+      if (difference != 0) return difference;
+    }
+    return int{a.size() > shorter} - int{b.size() > shorter};
+  }
+  static bool is_extra(std::string_view name) noexcept { return name.substr(0, 6) == "extra/"; }
+  static int code(char c, bool fold) noexcept {
+    return static_cast<unsigned char>(fold && c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   }
 
   /// Many small records may hold together what one may not.
@@ -343,7 +358,7 @@ class Zip {
   ZipLimits limits_;
   std::string_view root_;
   std::vector<Record> records_;
-  std::vector<Named> by_name_;
+  std::vector<Entry> entries_;  // in the order of `compare`, once all are read
 };
 
 }  // namespace pt2wire

@@ -18,9 +18,10 @@ def _demanded(before: Schema, after: Schema) -> tuple[Version, str] | None:
     if breaking:
         return Version(before.version.major + 1, 0), f"breaking changes of the format: {breaking}"
     added = [name for name, item in additions(compare(before, after)) if item.since is not None]
-    if added:
+    widened = _widened(before, after, own=False)
+    if added or widened:
         minor = Version(before.version.major, before.version.minor + 1)
-        return minor, f"additions to the format: {_listed(added)}"
+        return minor, f"additions to the format: {_listed([*added, *widened])}"
     return None
 
 
@@ -121,14 +122,14 @@ def _treespec_changed(before: Schema, after: Schema) -> Iterator[Report]:
 
 
 def _revision_low(before: Schema, after: Schema) -> Iterator[Report]:
-    changed = [*_own_additions(before, after), *_given_way(before, after)]
+    changed = _own_changes(before, after)
     if changed and after.revision == before.revision:
         message = f"`revision` is {after.revision} as before, in spite of new extensions: {_listed(changed)}"
         yield Report(after.places["revision"], message, f"Set it to {before.revision + 1}")
 
 
 def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
-    changed = _own_additions(before, after) or _given_way(before, after) or breaks(before, after, own=True)
+    changed = _own_changes(before, after) or breaks(before, after, own=True)
     if after.revision > before.revision and not changed:
         message = f"`revision` was {before.revision} and is {after.revision}, but no extension changed"
         yield Report(after.places["revision"], message, f"Set it back to {before.revision}")
@@ -138,7 +139,8 @@ def _revision_skips(before: Schema, after: Schema) -> Iterator[Report]:
     own = {item.since_revision for _, item in additions(compare(before, after))}
     came = {number for number in own if number is not None and number > before.revision}
     # What changed otherwise came with the last revision.
-    last = after.revision + 1 if came and not breaks(before, after, own=True) else after.revision
+    otherwise = breaks(before, after, own=True) or _widened(before, after, own=True)
+    last = after.revision + 1 if came and not otherwise else after.revision
     skipped = next((number for number in range(before.revision + 1, last) if number not in came), None)
     if skipped is not None:
         right = skipped if any(number > skipped for number in came) else skipped - 1
@@ -152,14 +154,21 @@ def _revision_lowered(before: Schema, after: Schema) -> Iterator[Report]:
         yield Report(after.places["revision"], message, "Revisions only rise; set it back")
 
 
-def _own_additions(before: Schema, after: Schema) -> list[str]:
-    return [name for name, item in additions(compare(before, after)) if item.own]
+def _own_changes(before: Schema, after: Schema) -> list[str]:
+    """What a revision announces: what older readers do not know of extensions, and breaks nothing."""
+    added = [name for name, item in additions(compare(before, after)) if item.own]
+    return [*added, *_given_way(before, after), *_widened(before, after, own=True)]
 
 
 def _given_way(before: Schema, after: Schema) -> list[str]:
     """Fields of extensions that JSON knows by a new name, as the format has adopted the old one."""
     pairs = compare(before, after).same_kind
     return [moved.name for pair in pairs for moved in pair.given_way]
+
+
+def _widened(before: Schema, after: Schema, *, own: bool) -> list[str]:
+    """Fields that JSON may hold longer integers in, which older readers refuse by path, as a new member."""
+    return [kept.name for kept in compare(before, after).widened if kept.own is own]
 
 
 def _backdated(before: Schema, after: Schema) -> Iterator[Report]:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .model import EnumValue, Field, Kind, ListType, MapType, NamedType, Position, Schema, TypeDef, TypeRef
+from .model import (
+    EnumValue,
+    Field,
+    Kind,
+    ListType,
+    MapType,
+    NamedType,
+    Position,
+    Schema,
+    TypeDef,
+    TypeRef,
+    is_wide,
+)
 
 Member = Field | EnumValue
 
@@ -97,6 +109,16 @@ class Changes:
         """A type of the schema before, in the names of the one after."""
         names = {before.name: after.name for before, after in self.renamed}
         return _spelled(ref, names)
+
+    @property
+    def widened(self) -> Iterator[MemberPair]:
+        """The fields of `i64` that are `integer` now: JSON may hold what older readers refuse."""
+        for _, kept in self.kept:
+            old, new = kept.before, kept.after
+            if isinstance(old, Field) and isinstance(new, Field):
+                same = self.spelled_before(old.type) == str(new.type)
+                if same and is_wide(new.type) and not is_wide(old.type):
+                    yield kept
 
     def same_default(self, old: Field, new: Field) -> bool:
         """Whether a reader who sees the default sees the same: of an enum the number, whatever its name.

@@ -75,6 +75,9 @@ AS_INT = "      as_int: {id: 10, type: i64, doc: I.}\n"
 AS_TEXT = "      as_text: {id: 20, type: string, doc: T.}\n"
 NEW_OWN = "new: {id: 1001, type: optional i64, since_revision: 2, default: null, doc: N.}\n"
 MINE = "mine: {id: 1000, type: optional i64, since_revision: 1, default: null, doc: M.}\n"
+#: JSON may hold longer integers than before, in a field of PyTorch's and in one of ours.
+WIDENED = {"x: {id: 10, type: i64": "x: {id: 10, type: integer"}
+OWN_WIDENED = {MINE: MINE.replace("i64", "integer")}
 #: PyTorch adopts the names of a field and a type of ours, which go on under others.
 ADOPTED = MINOR | {
     MINE: f'mine: {{id: 60, type: optional string, since: "8.21", default: null, doc: M.}}\n      own_{MINE}',
@@ -414,6 +417,12 @@ PAIRS = [
         "`version` is 8.21, after 8.20, which is too low for breaking changes of the format: 1",
     ),
     Pair(
+        "version-low",
+        WIDENED | {'version: "8.20"\n': f'{MARK}version: "8.20"\n'},
+        WIDENED | MINOR,
+        "`version` is 8.20 as before, which is too low for additions to the format: `Thing.x`",
+    ),
+    Pair(
         "version-idle",
         MINOR | {'version: "8.20"\n': f'{MARK}version: "8.21"\n'},
         MINOR | added(NEW),
@@ -499,6 +508,12 @@ PAIRS = [
         ADOPTED | {"revision: 1\n": f"{MARK}revision: 1\n"},
         ADOPTED | REVISION,
         "`revision` is 1 as before, in spite of new extensions: `Thing.own_mine`",
+    ),
+    Pair(
+        "revision-low",
+        OWN_WIDENED | {"revision: 1\n": f"{MARK}revision: 1\n"},
+        OWN_WIDENED | REVISION,
+        "`revision` is 1 as before, in spite of new extensions: `Thing.mine`",
     ),
     Pair(
         "revision-idle",
@@ -606,6 +621,7 @@ MENDED = {
         "      ONE: {value: 1, c10: One, doc: O.}\n": "      ONE: {value: 1, c10: One, doc: O.}\n"
         '      TWO: {value: 2, since: "8.21", doc: T.}\n',
     },
+    "longer integers in JSON, with both numbers": WIDENED | OWN_WIDENED | MINOR | REVISION,
     "names of ours that PyTorch adopts, with both numbers": ADOPTED | REVISION,
     "what was reserved and comes back, said so": MINOR
     | {"names: [gone]": "names: [gone], returned: [gone]"}

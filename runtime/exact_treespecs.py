@@ -39,7 +39,7 @@ class TorchConstant:
 def parse_exact_treespec(
     nodes: Sequence[types.TreeSpecNode], limits: Limits = DEFAULT_LIMITS
 ) -> TreeSpecNode:
-    """Read an exact treespec.
+    """Read an exact tree spec.
 
     Args:
         nodes: The containers and leaves, each before its children.
@@ -249,7 +249,7 @@ def _shown(value: types.Value | None) -> str:
 
 
 def treespecs_agree(exact: TreeSpecNode, text: TreeSpecNode) -> bool:
-    """Whether an exact treespec says what the JSON one says, only more exactly."""
+    """Whether an exact tree spec says what the JSON one says, only more exactly."""
     return (
         exact.type == text.type
         and len(exact.children) == len(text.children)

@@ -1,4 +1,4 @@
-"""Treespecs: the JSON text that says how inputs and outputs nest in containers.
+"""Tree specs: the JSON text that says how inputs and outputs nest in containers.
 
 torch's own reader imports whatever module an enum key or a defaultdict factory names. This one imports
 nothing: it checks the text against the containers it knows, and returns plain nodes, from which
@@ -54,7 +54,7 @@ class Factory:
 
 @dataclass(frozen=True, slots=True)
 class TreeSpecNode:
-    """One container, or a leaf, of a treespec.
+    """One container, or a leaf, of a tree spec.
 
     Attributes:
         type: The name that the container's class is registered under with pytree, such as `builtins.dict`, or
@@ -84,7 +84,7 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 @lru_cache(maxsize=1_024)
 def parse_treespec(text: str, limits: Limits = DEFAULT_LIMITS) -> TreeSpecNode:
-    """Parse the text of one treespec.
+    """Parse the text of one tree spec.
 
     Args:
         text: What `torch.utils._pytree.treespec_dumps` writes.
@@ -105,16 +105,18 @@ def parse_treespec(text: str, limits: Limits = DEFAULT_LIMITS) -> TreeSpecNode:
     """
     if len(text) > limits.treespec_length:
         raise DeserializeError(
-            f"expected a treespec of at most {limits.treespec_length} characters, found {len(text)}",
+            f"expected a tree spec of at most {limits.treespec_length} characters, found {len(text)}",
             hint=raising("treespec_length"),
         )
     match _json(text, ""):
         case [int() as protocol, dict() as root] if protocol is not True:
             if protocol != PROTOCOL:
-                raise DeserializeError(f"expected treespec protocol {PROTOCOL}, found {protocol}", path="[0]")
+                raise DeserializeError(
+                    f"expected tree spec protocol {PROTOCOL}, found {protocol}", path="[0]"
+                )
             return _Parser(limits).node(root, "[1]", 0)
         case value:
-            raise DeserializeError(f"expected [{PROTOCOL}, {{...}}] as a treespec, found {_shown(value)}")
+            raise DeserializeError(f"expected [{PROTOCOL}, {{...}}] as a tree spec, found {_shown(value)}")
 
 
 def _json(text: str, path: str) -> Any:
@@ -192,7 +194,7 @@ def _key_list(value: Any, count: int, path: str) -> tuple[Any, ...]:
 
 
 def key_texts(spec: TreeSpecNode) -> Iterator[str]:
-    """All texts that are keys, or parts of keys, of a treespec's dictionaries.
+    """All texts that are keys, or parts of keys, of a tree spec's dictionaries.
 
     Example:
         >>> call = '[1, {"type": "builtins.dict", "context": "[\\\\"a\\\\"]", "children_spec": ['

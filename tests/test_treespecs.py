@@ -1,4 +1,4 @@
-"""Treespecs: the ones that pytree writes come back equal, others are refused and import nothing."""
+"""Tree specs: the ones that pytree writes come back equal, others are refused and import nothing."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def _factory(module: str, name: str) -> str:
 
 _REFUSED = {
     "not JSON": ("[1, {", "expected JSON, found '[1, {': Expecting property name enclosed in double quotes"),
-    "not a pair": ("[1]", "expected [1, {...}] as a treespec, found [1]"),
-    "other protocol": ("[2, {}]", "[0]: expected treespec protocol 1, found 2"),
+    "not a pair": ("[1]", "expected [1, {...}] as a tree spec, found [1]"),
+    "other protocol": ("[2, {}]", "[0]: expected tree spec protocol 1, found 2"),
     "no children": (
         '[1, {"type": "builtins.list", "context": "null"}]',
         "[1]: expected an object of type, context and children_spec, "
@@ -201,7 +201,7 @@ def test_deep_and_large_texts_are_refused() -> None:
         parse_treespec(json.dumps([1, spec]))
     with pytest.raises(DeserializeError, match="expected JSON"):
         parse_treespec("[" * 100_000)
-    with pytest.raises(DeserializeError, match="expected a treespec of at most"):
+    with pytest.raises(DeserializeError, match="expected a tree spec of at most"):
         parse_treespec(" " * (17 << 20))
 
 

@@ -1,4 +1,4 @@
-"""The check that classes in treespecs are there: needs torch, and imports no module for a file."""
+"""The check that classes in tree specs are there: needs torch, and imports no module for a file."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ def treespec_with_a_key_that_ends_a_string(tree: Tree) -> None:
 @lie(
     "treespec",
     f"{CALLS}[0].signature.out_spec",
-    "expected treespec protocol 1, found 2 ([0])",
+    "expected tree spec protocol 1, found 2 ([0])",
 )
 def treespec_of_another_protocol(tree: Tree) -> None:
     signature = tree.graph_module.module_call_graph[0].signature

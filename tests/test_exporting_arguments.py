@@ -11,7 +11,8 @@ import pytest
 import torch
 from pt2wire.errors import SerializeError
 from pt2wire.exporting import export_program
-from pt2wire.exporting.arguments import export_argument, export_operator_name
+from pt2wire.exporting.arguments import export_argument
+from pt2wire.exporting.targets import export_target
 from pt2wire.exporting.values import Program, Values
 from pt2wire.generated import json_codec, types
 from torch._export.serde.serialize import SerializeError as PyTorchSerializeError
@@ -242,4 +243,4 @@ def test_a_node_without_a_value_is_refused_by_name(nodes):
     ],
 )
 def test_full_names_of_what_a_node_calls(target, name):
-    assert export_operator_name(target) == name
+    assert export_target(target) == name

@@ -10,7 +10,7 @@ import pytest
 import torch
 from pt2wire.errors import SerializeError
 from pt2wire.exporting import export_program
-from pt2wire.exporting.signature import export_argument_spec, export_constant, export_input_spec
+from pt2wire.exporting.signature import export_argument_spec, export_constant_input, export_input_spec
 from pt2wire.exporting.treespecs import export_treespec
 from pt2wire.exporting.values import Program, Values
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
@@ -133,7 +133,7 @@ def test_a_symbolic_bool_as_output_is_written_with_a_warning():
 @pytest.mark.parametrize("value", [1j, enum.IntEnum("Mode", "FAST").FAST, (1,)], ids=repr)
 def test_constants_of_other_types_are_refused(value):
     with pytest.raises(SerializeError, match="expected int, float, str, bool or None as constant input"):
-        export_constant(value)
+        export_constant_input(value)
 
 
 def test_specs_that_contradict_their_kind_are_refused():

@@ -14,12 +14,12 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx import GraphModule, Node
 
 from ..errors import SerializeError
-from ..extensions import extension_text
 from ..generated import types
 from ..objects import object_class
 from .delegates import lowered_name
 from .faults import located
 from .tables import TypeTable
+from .targets import export_target
 from .values import (
     Values,
     attribute_of,
@@ -81,19 +81,6 @@ def export_input(
         reason = str(value) if isinstance(value, torch.dtype) else error.message
         values.program.beyond.append(f"an argument of `{node.name}` ({reason})")
         return types.Argument.of_none(True)
-
-
-def export_operator_name(target: Any) -> str:
-    """The full name of what a node calls: `torch.ops.aten.add.Tensor`, `_operator.mul`, `#mine:double`."""
-    if isinstance(target, str):
-        return target
-    if (text := extension_text(target)) is not None:
-        return text
-    # Operators live in `torch._ops`, where `torch.ops` finds them by name.
-    module: str = target.__module__
-    if module.startswith("torch._ops"):
-        module = module.replace("torch._ops", "torch.ops")
-    return f"{module}.{target.__name__}"
 
 
 def _name(value: Any) -> str:
@@ -331,8 +318,8 @@ _ARGUMENTS: TypeTable[_Export] = TypeTable(
         torch.layout: _converted(types.Argument.of_layout, export_layout),
         torch.memory_format: _converted(types.Argument.of_memory_format, export_memory_format),
         torch.device: _converted(types.Argument.of_device, export_device),
-        OpOverload: _converted(types.Argument.of_operator, export_operator_name),
-        HigherOrderOperator: _converted(types.Argument.of_operator, export_operator_name),
+        OpOverload: _converted(types.Argument.of_operator, export_target),
+        HigherOrderOperator: _converted(types.Argument.of_operator, export_target),
     },
     exact=(int, float, str, complex),
 )

@@ -16,10 +16,10 @@ from ..errors import SerializeError
 from ..generated import types
 from ..objects import object_class
 from .arguments import export_argument, export_input
-from .constants import export_held_tensor, held_tensor, placed_by
 from .delegates import is_lowered
 from .exact import comes_back, export_exact, export_notes, export_own_notes
 from .faults import located
+from .held_tensors import export_held_tensor, held_tensor, placed_by
 from .nodes import export_node
 from .order import export_order, is_held
 from .structures import export_held_structure, held_structure

@@ -10,7 +10,7 @@ from torch.fx.traceback import NodeSource
 
 from ..generated import types
 from ..module_stacks import Module, join_module_stack
-from .arguments import export_operator_name
+from .targets import export_target
 
 _SEPARATOR = ";"
 
@@ -52,7 +52,7 @@ def _export_module_stack(stack: Mapping[str, tuple[str, str]]) -> str | None:
 
 
 def _export_source_stack(stack: Any) -> str:
-    return _SEPARATOR.join([f"{name},{export_operator_name(target)}" for name, target, *_ in stack])
+    return _SEPARATOR.join([f"{name},{export_target(target)}" for name, target, *_ in stack])
 
 
 def _export_torch_fn(names: Any) -> str:

@@ -17,12 +17,13 @@ from ..extensions import is_extension, schema_of
 from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, NOT_YET, SYMBOLIC_FUNCTIONS
 from ..warning import warn_user
-from .arguments import Make, export_input, export_operator_name
+from .arguments import Make, export_input
 from .delegates import delegate_arguments
 from .exact import export_exact_inputs, export_note
 from .metadata import export_metadata, export_module_stack
 from .order import add_to_order
 from .tables import TypeTable
+from .targets import export_target
 from .values import Values, export_value
 
 
@@ -97,7 +98,7 @@ def _export_delegate(node: Node, values: Values) -> types.Node:
 
 
 def _export_function(node: Node, values: Values) -> types.Node:
-    name = export_operator_name(node.target)
+    name = export_target(node.target)
     if name in SYMBOLIC_FUNCTIONS:
         function = SYMBOLIC_FUNCTIONS[name]
         inputs = _positional(node, function.parameters, values)
@@ -134,7 +135,7 @@ def _node(
     exact_inputs = export_exact_inputs(inputs, node.args, node.kwargs, values) if keeps_containers else None
     subgraphs, values.in_containers = values.in_containers or None, []
     return types.Node(
-        target=export_operator_name(node.target),
+        target=export_target(node.target),
         inputs=inputs,
         outputs=outputs,
         metadata=export_metadata(meta),

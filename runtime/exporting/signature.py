@@ -149,7 +149,7 @@ def _export_user_input(spec: InputSpec, values: Values) -> types.InputSpec:
         return types.InputSpec.of_constant_input(_export_enum_member(spec.arg.name, member, values))
     if isinstance(spec.arg, ConstantArgument):
         return types.InputSpec.of_constant_input(
-            types.InputToConstantInputSpec(name=spec.arg.name, value=export_constant(spec.arg.value))
+            types.InputToConstantInputSpec(name=spec.arg.name, value=export_constant_input(spec.arg.value))
         )
     return types.InputSpec.of_user_input(types.UserInputSpec(arg=export_argument_spec(spec.arg, values)))
 
@@ -162,7 +162,7 @@ def _export_enum_member(name: str, member: enum.Enum, values: Values) -> types.I
     )
 
 
-def export_constant(value: Any) -> types.ConstantValue:
+def export_constant_input(value: Any) -> types.ConstantValue:
     """Write the value of an input that the program was specialized for."""
     if isinstance(value, str):
         check_pasted(value, check_text, "a constant input")

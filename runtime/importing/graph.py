@@ -12,9 +12,9 @@ from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_pa
 from ..errors import DeserializeError
 from ..generated import types
 from .arguments import import_argument
-from .constants import import_held_tensors, place_held_tensors
 from .exact import import_enum_input, import_exact
 from .faults import cause_of, located, within
+from .held_tensors import import_held_tensors, place_held_tensors
 from .metadata import METADATA_KEYS
 from .nodes import import_node, import_notes
 from .order import import_order

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from ..generated import types
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, argument_names, check_argument, check_argument_name
-from .constants import check_held_tensors
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
+from .held_tensors import check_held_tensors
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
 from .structures import check_flat_apply, check_held_structures

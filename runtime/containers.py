@@ -1,17 +1,19 @@
-"""Classes that treespecs name: found among those that are registered with pytree or imported already."""
+"""Containers and enums that a file names: those that are registered with pytree or imported already."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from .classes import find_class, importing
 from .errors import DeserializeError
-from .exact_treespecs import is_class_path
 from .generated import types
-from .treespecs import EnumMember, TreeSpecNode
+from .treespecs import EnumMember, TreeSpecNode, is_class_path
+from .warning import warn_user
 
 
 def find_container(name: str, known: tuple[type, ...] = ()) -> type:
@@ -66,6 +68,35 @@ def find_named_tuple(
             hint="Register the class as it was when the program was saved",
         )
     return kind
+
+
+def make_named_tuple(
+    path: str, field_names: Sequence[str], items: Sequence[Any], known: tuple[type, ...]
+) -> Any:
+    """A named tuple, or with a warning a plain one where its class is not known here as it was saved.
+
+    No code of the class runs.
+
+    Args:
+        path: The class, as of `classes.path_of`.
+        field_names: The names of its fields as saved.
+        items: What the fields hold.
+        known: Classes that the caller has handed in.
+    """
+    module, _, qualified_name = path.partition(":")
+    kind: Any = find_class(module, qualified_name, known)
+    if (
+        pytree.is_namedtuple_class(kind)
+        and list(kind._fields) == list(field_names)
+        and len(items) == len(field_names)
+    ):
+        return tuple.__new__(kind, items)
+    fields = ", ".join(field_names)[:100]
+    warn_user(
+        f"a named tuple comes back as a plain tuple: expected the class {path[:100]!r} with the fields "
+        f"{fields}, found none here. {importing(module)}, or pass the class with types=[...]"
+    )
+    return tuple(items)
 
 
 def find_enum_member(member: EnumMember, known: tuple[type, ...] = ()) -> enum.Enum:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import DeserializeError
+from .exact_values import named_tuple_problem
 from .generated import types
 from .limits import DEFAULT_LIMITS, Limits, raising
 from .treespecs import (
@@ -24,6 +25,7 @@ from .treespecs import (
     Factory,
     TreeSpecNode,
     enum_member,
+    is_class_path,
 )
 
 
@@ -34,6 +36,18 @@ class TorchConstant:
     member: str
     text: str
     value: types.Value = field(compare=False)
+
+
+class NamedItems(tuple[Any, ...]):
+    """The items of a named tuple; as of all tuples, their class has no part in whether they are equal.
+
+    Attributes:
+        path: Its class, as of `classes.path_of`.
+        field_names: The names of its fields.
+    """
+
+    path: str
+    field_names: tuple[str, ...]
 
 
 def parse_exact_treespec(
@@ -97,11 +111,6 @@ def _node(
         raise DeserializeError(error.message, path=f"{path}.context") from error
     leaves = sum(child.leaf_count for child in children)
     return TreeSpecNode(node.type, context, tuple(children), leaves, exact=True), end
-
-
-def is_class_path(text: str) -> bool:
-    """Whether a text is `MODULE:QUALIFIED_NAME`."""
-    return enum_member(text, "x") is not None
 
 
 # -- contexts: (value, number of children) -> checked context, as of `treespecs.py` -----------------------
@@ -186,7 +195,7 @@ _CONTEXTS: dict[str, Callable[[types.Value | None, int], Any]] = {
 
 
 def plain_context(value: types.Value, depth: int = 0) -> Any:
-    """A value as Python's, with `EnumMember` and `TorchConstant` for what only importing can make.
+    """A value as Python's, with `EnumMember`, `NamedItems`, `TorchConstant` for what only importing can make.
 
     Raises:
         DeserializeError: It is none that a context may hold, or nested without end.
@@ -205,6 +214,15 @@ def _enum(value: types.Value, depth: int) -> EnumMember:
         found = f"{value.as_enum.fqn}.{value.as_enum.name}"[:80]
         raise DeserializeError(f"expected a member of an enum, MODULE:NAME, found {found!r}")
     return member
+
+
+def _named_items(value: types.Value, depth: int) -> NamedItems:
+    named = value.as_named_tuple
+    if (problem := named_tuple_problem(named.fqn, named.field_names, len(named.values))) is not None:
+        raise DeserializeError(problem)
+    made = NamedItems(plain_context(item, depth) for item in named.values)
+    made.path, made.field_names = named.fqn, tuple(named.field_names)
+    return made
 
 
 def _dict(value: types.Value, depth: int) -> dict[Any, Any]:
@@ -237,6 +255,7 @@ _VALUES: dict[str, Callable[[types.Value, int], Any]] = {
     "as_device": _of_torch,
     "as_list": lambda value, depth: [plain_context(item, depth) for item in value.as_list],
     "as_tuple": lambda value, depth: tuple(plain_context(item, depth) for item in value.as_tuple),
+    "as_named_tuple": _named_items,
     "as_dict": _dict,
 }
 

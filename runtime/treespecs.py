@@ -251,6 +251,11 @@ def enum_member(fqn: str, name: str) -> EnumMember | None:
     return None
 
 
+def is_class_path(text: str) -> bool:
+    """Whether a text is `MODULE:QUALIFIED_NAME`."""
+    return enum_member(text, "x") is not None
+
+
 def _default_dict(context: Any, count: int, path: str) -> tuple[Factory, tuple[Any, ...]]:
     match context:
         case {

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import math
 import operator
-from collections import OrderedDict
+import re
+import sys
+import urllib.parse
+from collections import OrderedDict, namedtuple
 from typing import Any, NamedTuple
 
 import pt2wire
@@ -15,12 +18,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from pt2wire.exporting.exact import export_note
+from pt2wire.generated import types
 from pt2wire.importing.exact import import_note
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from .helpers.exporting import exported, node_named
 from .helpers.oracles import pytorch_load
 from .helpers.programs import assert_same_program, describe_value
+
+
+class Place(NamedTuple):
+    """A container of a class of its own."""
+
+    row: int
+    column: int
+
 
 NOTES = [
     {(1, (2, "a")): 3},
@@ -133,12 +145,17 @@ def test_nothing_of_ours_is_written_where_json_is_exact(note: Any) -> None:
 
 _KEYS = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(),
-    lambda keys: st.lists(keys, max_size=3).map(tuple),
+    lambda keys: st.lists(keys, max_size=3).map(tuple) | st.builds(Place, keys, keys),
     max_leaves=4,
 )
 _NOTES = st.recursive(
     _KEYS | st.complex_numbers(allow_nan=False),
-    lambda notes: st.lists(notes) | st.lists(notes).map(tuple) | st.dictionaries(_KEYS, notes),
+    lambda notes: (
+        st.lists(notes)
+        | st.lists(notes).map(tuple)
+        | st.builds(Place, notes, notes)
+        | st.dictionaries(_KEYS, notes)
+    ),
     max_leaves=12,
 )
 
@@ -206,16 +223,112 @@ def test_a_weight_and_its_conjugate_in_one_memory_keep_their_numbers() -> None:
         assert torch.equal(program.module()(base), ep.module()(base))
 
 
-class Place(NamedTuple):
-    """A container of a class of its own."""
+class Span(Place):
+    """One that has a say in how it is made."""
 
-    row: int
-    column: int
+    def __new__(cls, row: int, column: int) -> Span:
+        raise AssertionError("a class whose code ran")
 
 
-@pytest.mark.parametrize("note", [Place(1, 2), {"at": [Place(1, 2)]}, OrderedDict(a=1)], ids=repr)
-def test_classes_of_containers_in_notes_are_lost_aloud(note: Any) -> None:
-    with pytest.warns(UserWarning, match=f"a note of class ({Place.__qualname__}|OrderedDict) comes back as"):
-        exact = export_note(note)
-    read = note if exact is None else import_note(exact)
-    assert read == note
+_TUPLES = [
+    Place(1, 2),
+    {"at": [Place(1, (2, Place(3, 4)))]},
+    {Place(1, 2): "key", ("in", Place(3, 4)): "part of one"},
+    Place(torch.float16, Place(None, {})),
+    tuple.__new__(Span, (1, 2)),
+    urllib.parse.urlsplit("https://pytorch.org/docs?q=1#top"),
+]
+
+
+@pytest.mark.parametrize("form", ["json", "thrift"])
+@pytest.mark.parametrize("note", _TUPLES, ids=repr)
+def test_named_tuples_in_notes_keep_their_classes_without_running_their_code(note: Any, form: Any) -> None:
+    ep, file = _program(note), io.BytesIO()
+    pt2wire.save(ep, file, formats=(form,))
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert_same_program(ep, loaded)
+    assert _classes(loaded.graph_module.meta["custom"]) == _classes(note)
+    assert pt2wire.validate(pt2wire.to_tree(ep)) == []
+
+
+def _classes(note: Any) -> Any:
+    """The classes of all containers in a note, and what is in them."""
+    if isinstance(note, dict):
+        return [(_classes(key), _classes(item)) for key, item in note.items()]
+    return (type(note), *map(_classes, note)) if isinstance(note, tuple | list) else note
+
+
+def test_pytorch_gets_named_tuples_as_the_lists_that_it_writes_itself() -> None:
+    ep, ours, theirs = _program({"at": Place(1, 2)}), io.BytesIO(), io.BytesIO()
+    pt2wire.save(ep, ours)
+    torch.export.save(ep, theirs)
+    read, expected = (pytorch_load(file.getvalue()) for file in (ours, theirs))
+    assert (
+        node_named(read, "relu").meta["custom"]
+        == node_named(expected, "relu").meta["custom"]
+        == {"at": [1, 2]}
+    )
+
+
+def test_named_tuples_of_classes_that_are_not_here_come_back_plain_unless_handed_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exact, kind = export_note(Place(1, 2)), Place
+    assert exact is not None
+    monkeypatch.delattr(f"{__name__}.Place")
+    lacking = re.escape(f"the class '{__name__}:Place' with the fields row, column, found none here.")
+    with pytest.warns(UserWarning, match=rf"{lacking} .* or pass the class with types=\[...\]"):
+        assert type(import_note(exact)) is tuple
+    assert type(import_note(exact, (kind,))) is kind
+
+
+@pytest.mark.parametrize("path", ["builtins:tuple", "os:system", "threading:Thread", "no_module:Place"])
+def test_named_tuples_of_what_is_no_class_of_them_come_back_plain(path: str) -> None:
+    named = types.NamedTupleValue(path, ["row", "column"], [types.Value.of_int(1), types.Value.of_int(2)])
+    with pytest.warns(UserWarning, match=f"the class '{path}' with the fields row, column, found none here"):
+        read = import_note(types.Value.of_named_tuple(named))
+    assert type(read) is tuple and read == (1, 2)
+    assert "no_module" not in sys.modules
+
+
+@pytest.mark.parametrize("fields", [["column", "row"], ["row"], ["row", "column", "depth"]], ids=repr)
+def test_named_tuples_whose_fields_have_changed_come_back_plain(fields: list[str]) -> None:
+    values = [types.Value.of_int(1) for _ in fields]
+    named = types.NamedTupleValue(f"{__name__}:Place", fields, values)
+    with pytest.warns(UserWarning, match=f"with the fields {', '.join(fields)}, found none here"):
+        read = import_note(types.Value.of_named_tuple(named))
+    assert type(read) is tuple and read == (1,) * len(fields)
+
+
+def test_named_tuples_whose_classes_nobody_would_find_are_lost_aloud() -> None:
+    local = namedtuple("local", ["x"])
+    with pytest.warns(UserWarning, match=f"class local comes back as a plain tuple: {__name__} has no class"):
+        exact = export_note([local(1)])
+    assert exact is not None and import_note(exact) == [(1,)]
+    short = tuple.__new__(Place, (1,))
+    with pytest.warns(
+        UserWarning, match="expected as many items of a named tuple as it has fields, 2, found 1"
+    ):
+        export_note(short)
+
+
+@pytest.mark.parametrize("form", ["json", "thrift"])
+def test_named_tuples_among_arguments_keep_their_classes(form: Any) -> None:
+    ep = exported(lambda self, x: x.permute(1, 0), torch.ones(2, 3))
+    permute = node_named(ep, "permute")
+    permute.args = (permute.args[0], Place(1, 0))
+    ep.graph_module.recompile()
+    file = io.BytesIO()
+    pt2wire.save(ep, file, formats=(form,))
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert_same_program(ep, loaded)
+    assert type(node_named(loaded, "permute").args[1]) is Place
+    assert loaded.module()(torch.ones(2, 3)).shape == (3, 2)
+    assert pt2wire.canonicalize(pt2wire.to_tree(ep)) == pt2wire.canonicalize(pt2wire.to_tree(loaded))
+    if form == "json":
+        assert pytorch_load(file.getvalue()).module()(torch.ones(2, 3)).shape == (3, 2)
+
+
+def test_other_classes_of_containers_in_notes_are_lost_aloud() -> None:
+    with pytest.warns(UserWarning, match="a note of class OrderedDict comes back as"):
+        assert export_note(OrderedDict(a=1)) is None

@@ -43,6 +43,7 @@ def test_every_type_of_the_facts_is_there_and_no_other_but_ours(then: Schema) ->
         "ExtraScalarType",
         "Value",
         "EnumMember",
+        "NamedTupleValue",
         "ValueItem",
         "NamedValue",
         "Notes",

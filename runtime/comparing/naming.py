@@ -83,6 +83,8 @@ def _references(part: Any, member: str) -> Iterator[types.Value]:
     """The values that name a subgraph, or what else the member says."""
     if isinstance(part, types.Value) and part.type == member:
         yield part
+    elif isinstance(part, types.NamedTupleValue):
+        yield from _references(part.values, member)
     elif isinstance(part, types.Value | types.NamedValue | types.ValueItem):
         yield from _references(part.value, member)
     elif isinstance(part, list):

@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.utils import _pytree as pytree
 
 from ..classes import find_class, path_of
 from ..errors import SerializeError
+from ..exact_values import named_tuple_problem
 from ..generated import types
 from ..warning import warn_user
 from .arguments import export_argument, export_subgraph
@@ -58,8 +60,26 @@ def _node(node: Node, values: Values) -> types.Value:
     return types.Value.of_subgraph(subgraph.name)
 
 
-def _items(make: Callable[[list[types.Value]], types.Value]) -> Callable[[Any, Values], types.Value]:
-    return lambda items, values: make([export_exact(item, values) for item in items])
+def _list(items: list[Any], values: Values) -> types.Value:
+    return types.Value.of_list([export_exact(item, values) for item in items])
+
+
+def _tuple(items: tuple[Any, ...], values: Values) -> types.Value:
+    exact = [export_exact(item, values) for item in items]
+    kind: Any = type(items)
+    if not pytree.is_namedtuple_class(kind):
+        return types.Value.of_tuple(exact)
+    if (problem := _named_tuple_problem(kind, len(items))) is not None:
+        warn_user(f"a named tuple of class {kind.__qualname__} comes back as a plain tuple: {problem}")
+        return types.Value.of_tuple(exact)
+    named = types.NamedTupleValue(fqn=path_of(kind), field_names=list(kind._fields), values=exact)
+    return types.Value.of_named_tuple(named)
+
+
+def _named_tuple_problem(kind: Any, count: int) -> str | None:
+    if not _is_found(kind):
+        return f"{kind.__module__} has no class of that name; define it at the top of its module"
+    return named_tuple_problem(path_of(kind), kind._fields, count)
 
 
 def _dict(items: dict[Any, Any], values: Values) -> types.Value:
@@ -86,12 +106,16 @@ def class_path(kind: type) -> str:
     Raises:
         SerializeError: Nobody would find it by that: it is local to a function, say.
     """
-    if find_class(kind.__module__, kind.__qualname__) is not kind:
+    if not _is_found(kind):
         raise SerializeError(
             f"expected a class that its module knows, found {kind.__qualname__} of {kind.__module__}",
             hint="Define it at the top of its module",
         )
     return path_of(kind)
+
+
+def _is_found(kind: type) -> bool:
+    return find_class(kind.__module__, kind.__qualname__) is kind
 
 
 def _dtype(value: torch.dtype, values: Values) -> types.Value:
@@ -101,8 +125,8 @@ def _dtype(value: torch.dtype, values: Values) -> types.Value:
 
 _VALUES: TypeTable[Callable[[Any, Values], types.Value]] = TypeTable(
     {
-        tuple: _items(types.Value.of_tuple),
-        list: _items(types.Value.of_list),
+        tuple: _tuple,
+        list: _list,
         dict: _dict,
         enum.Enum: _enum_member,
         torch.dtype: _dtype,
@@ -177,12 +201,14 @@ def export_note(note: Any) -> types.Value | None:
 
 
 def _lost_classes(note: Any) -> Iterator[str]:
-    """The classes of containers in a note that are none of Python's own, such as named tuples."""
+    """The classes of containers in a note that `Value` does not have, such as `OrderedDict`."""
     kind = next((plain for plain in (dict, list, tuple) if isinstance(note, plain)), None)
     if kind is None:
         return
-    if type(note) is not kind and not type(note).__module__.startswith("torch.fx."):  # those of FX are plain
-        yield type(note).__qualname__
+    own = type(note)
+    plain = own is kind or own.__module__.startswith("torch.fx.")  # those of FX are plain
+    if not plain and not pytree.is_namedtuple_class(own):
+        yield own.__qualname__
     for item in note.values() if isinstance(note, dict) else note:
         yield from _lost_classes(item)
 

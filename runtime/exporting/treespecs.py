@@ -157,7 +157,7 @@ def _context_survives(spec: pytree.TreeSpec) -> bool:
 def _key_survives(key: Any) -> bool:
     """Whether a key is none that JSON takes for the number or text that it also is; its lists are tuples."""
     if isinstance(key, tuple):
-        return all(map(_key_survives, key))
+        return type(key) is tuple and all(map(_key_survives, key))
     return not (isinstance(key, enum.Enum) and isinstance(key, (int, float, str)))
 
 

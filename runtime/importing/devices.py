@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from ..archive.payloads import Payload, each_payload
 from ..errors import DeserializeError
+from ..exact_values import sequence_items
 from ..generated import types
 from .faults import cause_of, located
 from .values import import_device
@@ -119,8 +120,8 @@ class Devices:
     def _move_value(self, value: types.Value) -> None:
         if value.type == "as_device":
             value.as_device = self._moved(value.as_device)
-        elif value.type in ("as_list", "as_tuple"):
-            for item in value.value:
+        elif (items := sequence_items(value)) is not None:
+            for item in items:
                 self._move_value(item)
         elif value.type == "as_dict":
             for entry in value.as_dict:

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch.fx import Node
 
-from ..containers import find_enum_member
+from ..containers import find_enum_member, make_named_tuple
 from ..errors import DeserializeError
 from ..generated import types
 from ..names import check_text
@@ -113,12 +113,23 @@ def _key(value: types.Value, known: _Known) -> Any:
         raise DeserializeError(f"expected a constant or a tuple as key, found {value.type}")
     if value.type == "as_tuple":
         return tuple([_key(item, known) for item in value.as_tuple])
+    if value.type == "as_named_tuple":
+        named = value.as_named_tuple
+        return make_named_tuple(
+            named.fqn, named.field_names, [_key(item, known) for item in named.values], known
+        )
     return _constant(value, known)
+
+
+def _named_tuple(named: types.NamedTupleValue, single: _Single, known: _Known) -> Any:
+    items = each("values", named.values, lambda item: _import(item, single, known))
+    return make_named_tuple(named.fqn, named.field_names, items, known)
 
 
 _CONTAINERS: dict[str, Callable[[Any, _Single, _Known], Any]] = {
     "as_list": _list,
     "as_tuple": lambda items, single, known: tuple(_list(items, single, known)),
+    "as_named_tuple": _named_tuple,
     "as_dict": _dict,
 }
 

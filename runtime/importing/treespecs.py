@@ -12,8 +12,8 @@ import torch
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
-from ..containers import find_container, find_enum_member, find_named_tuple
-from ..exact_treespecs import TorchConstant, parse_exact_treespec
+from ..containers import find_container, find_enum_member, find_named_tuple, make_named_tuple
+from ..exact_treespecs import NamedItems, TorchConstant, parse_exact_treespec
 from ..generated import types
 from ..permissions import NO_PERMISSIONS, Permissions
 from ..treespecs import FACTORIES, EnumMember, Factory, TreeSpecNode, context_value, parse_treespec
@@ -85,6 +85,10 @@ class _Reader:
             return self._plain(context_value(node))
         return definition.from_dumpable_context(self._plain(node.context))
 
+    def _named_tuple(self, value: NamedItems) -> Any:
+        items = [self._plain(item) for item in value]
+        return make_named_tuple(value.path, value.field_names, items, self._known)
+
     def _plain(self, value: Any) -> Any:
         """Plain values, with members of enums and torch's constants in place."""
         convert = _PLAIN.get(type(value))
@@ -95,6 +99,7 @@ _PLAIN: dict[type, Callable[[Any, Any], Any]] = {
     list: lambda reader, value: [reader._plain(item) for item in value],
     tuple: lambda reader, value: tuple(reader._plain(item) for item in value),
     dict: lambda reader, value: {reader._plain(key): reader._plain(item) for key, item in value.items()},
+    NamedItems: lambda reader, value: reader._named_tuple(value),
     EnumMember: lambda reader, value: find_enum_member(value, reader._known),
     TorchConstant: lambda reader, value: import_note(value.value),
 }

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..exact_values import SEQUENCES, named_tuple_problem, sequence_items
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
 from ..operators import FLAT_APPLY
@@ -68,10 +69,13 @@ def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
 def check_exact_output(scope: Scope, graph: types.Graph, exact: types.Value) -> None:
     """Checks what a graph returns against the outputs that PyTorch reads."""
     scope.at = ("exact_output",)
-    if exact.type not in ("as_list", "as_tuple") or len(exact.value) != len(graph.outputs):
+    items = sequence_items(exact)
+    if items is None or len(items) != len(graph.outputs):
         scope.add("exact", f"expected {len(graph.outputs)} outputs, found {exact.type}")
         return
-    for output, argument in zip(exact.value, graph.outputs, strict=True):
+    if not _is_sound(scope, exact):
+        return
+    for output, argument in zip(items, graph.outputs, strict=True):
         if not _check_value(scope, output, 0) or _stands_in(scope, argument, output, _BEYOND_OUTPUTS):
             continue
         if _shape(output) != _shape(argument):
@@ -93,7 +97,7 @@ def check_order(scope: Scope, graph: types.Graph, order: list[str]) -> None:
 #: outputs of their own.
 _BEYOND_OUTPUTS = frozenset({"as_enum", "as_extra_scalar_type"})
 #: Those of inputs. Containers may hold items that it lacks, or not together.
-_BEYOND_INPUTS = _BEYOND_OUTPUTS | {"as_structure", "as_list", "as_tuple", "as_dict"}
+_BEYOND_INPUTS = _BEYOND_OUTPUTS | {"as_structure", "as_dict", *SEQUENCES}
 
 
 def _stands_in(scope: Scope, argument: types.Argument, exact: types.Value, beyond: Container[str]) -> bool:
@@ -107,8 +111,8 @@ def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
         message = f"expected at most {most} nested containers, found more"
         scope.add("depth", message, hint=raising("nested_graphs"))
         return False
-    if value.type in ("as_list", "as_tuple"):
-        return all([_check_value(scope, item, depth + 1) for item in value.value])
+    if (items := sequence_items(value)) is not None:
+        return _is_sound(scope, value) and all([_check_value(scope, item, depth + 1) for item in items])
     if value.type == "as_dict":
         if not scope.program.beyond and any(item.key.type != "as_string" for item in value.as_dict):
             scope.add("exact", "expected strings as keys, found others")
@@ -118,6 +122,18 @@ def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
     before = len(scope.findings.found)
     _OWN.get(value.type, check_member)(scope, value.type, value.value)
     return len(scope.findings.found) == before
+
+
+def _is_sound(scope: Scope, value: types.Value) -> bool:
+    """Whether a sequence is no named tuple that cannot be one; adds a finding where it is."""
+    problem = _named_tuple_problem(value.as_named_tuple) if value.type == "as_named_tuple" else None
+    if problem is not None:
+        scope.add("exact", problem)
+    return problem is None
+
+
+def _named_tuple_problem(named: types.NamedTupleValue) -> str | None:
+    return named_tuple_problem(named.fqn, named.field_names, len(named.values))
 
 
 def _check_named_subgraph(scope: Scope, member: str, name: str) -> None:
@@ -156,6 +172,8 @@ def _shape(value: types.Value | types.Argument) -> Any:
 def _shape_of(member: str, value: Any) -> Any:
     if member in ("as_list", "as_tuple"):
         return [_shape(item) for item in value]
+    if member == "as_named_tuple":
+        return [_shape(item) for item in value.values]
     if member == "as_dict":
         return {_key_shape(item.key): _shape(item.value) for item in value}
     if member == "as_string_to_argument":
@@ -264,6 +282,10 @@ def _note(value: types.Value, most: int, depth: int = 0) -> Any:
         return [_note(item, most, depth + 1) for item in value.as_list]
     if member == "as_tuple":
         return tuple([_note(item, most, depth + 1) for item in value.as_tuple])
+    if member == "as_named_tuple":
+        if (problem := _named_tuple_problem(value.as_named_tuple)) is not None:
+            raise _Problem(problem)
+        return tuple([_note(item, most, depth + 1) for item in value.as_named_tuple.values])
     if member == "as_dict":
         made = {}
         for item in value.as_dict:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from ..errors import DeserializeError
+from ..exact_values import sequence_items
 from ..extensions import find_extension, schema_of
 from ..findings import Finding
 from ..generated import types
@@ -147,8 +148,8 @@ def _operators(value: types.Value) -> Iterator[str]:
     # The operators in an exact argument, whose nesting is bounded.
     if value.type == "as_operator":
         yield value.as_operator
-    elif value.type in ("as_tuple", "as_list"):
-        for item in value.value:
+    elif (items := sequence_items(value)) is not None:
+        for item in items:
             yield from _operators(item)
     elif value.type == "as_dict":
         for entry in value.as_dict:
@@ -215,8 +216,8 @@ def _fits_exactly(kind: str, value: types.Value) -> bool:
     """
     if kind.startswith("Optional["):
         return value.type == "as_none" or _fits_exactly(kind[len("Optional[") : -1], value)
-    if kind.startswith("List[") and value.type in ("as_list", "as_tuple"):
-        return all(_fits_exactly(kind[len("List[") : -1], item) for item in value.value)
+    if kind.startswith("List[") and (items := sequence_items(value)) is not None:
+        return all(_fits_exactly(kind[len("List[") : -1], item) for item in items)
     fitting = _fitting(kind, only_tensors=True)
     member = "as_scalar_type" if value.type == "as_extra_scalar_type" else value.type
     return fitting is None or member in fitting

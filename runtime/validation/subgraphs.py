@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ..exact_values import SEQUENCES, sequence_items
 from ..generated import types
 
 _Given = types.Argument | types.Value
@@ -38,7 +39,7 @@ def _graph(name: str) -> Parameter:
 
 def _operands(name: str, required: bool = True, filled: bool = False) -> Parameter:
     # What the list holds decides about its member; an empty one can be any.
-    lists = (member for member in (*_LISTS, "as_list", "as_tuple"))
+    lists = (member for member in (*_LISTS, *SEQUENCES))
     return Parameter(name, frozenset(lists), "a list of operands", required, filled)
 
 
@@ -80,8 +81,11 @@ class _Arguments:
 
     def length(self, name: str) -> int:
         """How many items a list has; one that is left out is empty."""
-        value = self.given[name].value if name in self.given else ()
-        return len(value)
+        if name not in self.given:
+            return 0
+        given = self.given[name]
+        items = sequence_items(given) if isinstance(given, types.Value) else None
+        return len(given.value if items is None else items)
 
 
 def _of(*names: str) -> Callable[[_Arguments], int]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import DeserializeError
-from ..exact_treespecs import is_class_path, plain_context
+from ..exact_treespecs import plain_context
 from ..expression_parser import parse_expression
 from ..expressions import Expression, Integer, count_terms, sort_of, symbols_in
 from ..generated import types
 from ..layouts import COMPLEX, COMPRESSED, PARTS, element_type
 from ..limits import INT64_MAX, Limits, raising
 from ..names import check_device, check_identifier
+from ..treespecs import is_class_path
 from .rules import Findings
 
 #: The dtypes of which torch lets a tensor require a gradient: floating point and complex ones.

@@ -86,8 +86,8 @@ without. What neither of the two formats keeps is left out of the comparison:
 
 Nor is compared what follows, which neither keeps as it was:
 
-* an empty `custom` of a node is gone, a missing `nn_module_stack` is empty, an empty `forward_arg_names` is
-  None, and a named tuple within a note is a plain tuple, of which saving warns;
+* an empty `custom` of a node is gone, a missing `nn_module_stack` is empty, and an empty `forward_arg_names`
+  is None;
 * a constant result of a subgraph has its value as `val`, and a symbolic number that tracing found to be a
   constant has that number;
 * ranges of symbols that no value has are gone, since the assumptions of these symbols are in no file, unless

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -213,3 +214,27 @@ _APPLICATIONS: dict[str, tuple[str, Callable[[Tree], None], str]] = {
 
 for _name, (_kind, _change, _proves) in {**_HELD, **_ENUMS, **_APPLICATIONS}.items():
     add(_kind, _name, _proves, tree(_change))
+
+
+# -- named tuples in notes, which come back plain where there is no such class ------------------------------
+
+
+def _noted(fqn: str) -> Callable[[Tree], None]:
+    """Lets the program have a note that is a named tuple of some class."""
+
+    def change(found: Tree) -> None:
+        found.writer = types.Writer(name="evil", version="1", revision=1)
+        named = types.NamedTupleValue(fqn, ["x"], [types.Value.of_string(CODE)])
+        found.graph_module.custom = types.Value.of_named_tuple(named)
+        found.graph_module.metadata["custom"] = json.dumps([CODE])
+
+    return change
+
+
+_NAMED_TUPLES = {
+    "a note of a module that is not there": (f"{TRAP}:Point", "nothing is imported"),
+    "a note of a function": ("os:system", "named tuples are tuples"),
+    "a note of a class that is no tuple": ("subprocess:Popen", "named tuples are tuples"),
+}
+for _name, (_fqn, _proves) in _NAMED_TUPLES.items():
+    add("treespecs", _name, _proves, tree(_noted(_fqn)), refused=False)

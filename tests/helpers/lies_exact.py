@@ -119,6 +119,37 @@ def exact_input_with_a_function_as_enum(tree: Tree) -> None:
     _exact(tree, Value.of_tuple([Value.of_enum(types.EnumMember("os.system", "x"))]))
 
 
+def _pair(values: list[Value]) -> Value:
+    return Value.of_named_tuple(types.NamedTupleValue("geometry:Point", ["x"], values))
+
+
+@lie(
+    "exact",
+    f"{NODE}.exact_inputs[3].value",
+    f"expected as many items of a named tuple as it has fields, 1, found 2{IN_COND}",
+)
+def exact_input_with_more_items_than_fields(tree: Tree) -> None:
+    _exact(tree, _pair([Value.of_tensor(types.TensorArgument("addmm")), Value.of_int(1)]))
+
+
+@lie(
+    "exact",
+    f"{NODE}.exact_inputs[3].value",
+    f"expected the value of the input, but for containers, found another{IN_COND}",
+)
+def exact_input_of_a_named_tuple_of_something_else(tree: Tree) -> None:
+    _exact(tree, _pair([Value.of_tensor(types.TensorArgument("x"))]))
+
+
+@lie("exact", f"{GRAPH}.exact_output", "expected as many items of a named tuple as it has fields, 1, found 3")
+def exact_output_with_more_items_than_fields(tree: Tree) -> None:
+    sign(tree)
+    outputs = tree.graph_module.graph.outputs
+    tree.graph_module.graph.exact_output = _pair(
+        [Value.create(**{argument.type: argument.value}) for argument in outputs]
+    )
+
+
 @lie(
     "exact",
     f"{NODE}.exact_inputs[3].value",

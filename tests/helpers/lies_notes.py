@@ -48,6 +48,55 @@ def note_with_a_list_as_key(tree: Tree) -> None:
     _note(tree, Value.of_dict([types.ValueItem(Value.of_list([]), Value.of_int(2))]))
 
 
+_FIELDS = ["x", "y"]
+_ONES = [Value.of_int(1), Value.of_int(1)]
+
+
+def _named(path: str = "geometry:Point", fields: list[str] = _FIELDS, values: list[Value] = _ONES) -> Value:
+    return Value.of_named_tuple(types.NamedTupleValue(path, fields, values))
+
+
+@lie(
+    "exact",
+    "graph_module.custom",
+    "expected as many items of a named tuple as it has fields, 2, found 1",
+)
+def note_with_fields_that_hold_nothing(tree: Tree) -> None:
+    _note(tree, _named(values=_ONES[:1]))
+
+
+@lie(
+    "exact",
+    "graph_module.custom",
+    "expected different names of the fields of a named tuple, found one twice",
+)
+def note_with_a_field_twice(tree: Tree) -> None:
+    _note(tree, Value.of_list([_named(fields=["x", "x"])]))
+
+
+@lie(
+    "exact",
+    "graph_module.custom",
+    "expected the name of a field, found 'x=print()': not an identifier",
+)
+def note_with_source_as_field(tree: Tree) -> None:
+    _note(tree, Value.of_dict([types.ValueItem(_named(fields=["x=print()", "y"]), Value.of_int(2))]))
+
+
+@lie(
+    "exact",
+    "graph_module.custom",
+    "expected the class of a named tuple, MODULE:NAME, found 'os.system'",
+)
+def note_of_a_class_that_is_none(tree: Tree) -> None:
+    _note(tree, _named("os.system"))
+
+
+@lie("exact", "graph_module.custom", NOTE)
+def note_of_a_named_tuple_that_says_something_else(tree: Tree) -> None:
+    _note(tree, _named(), "[1, 2]")
+
+
 @lie("exact", "graph_module.custom", "expected at most 32 nested containers, found more")
 def note_without_end(tree: Tree) -> None:
     note = Value.of_int(1)

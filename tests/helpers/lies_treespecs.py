@@ -61,6 +61,16 @@ def exact_spec_with_a_function_as_enum(tree: Tree) -> None:
 
 @lie(
     "treespec",
+    SIGNATURE_IN,
+    "expected the class of a named tuple, MODULE:NAME, found 'os.system()' ([1].context)",
+)
+def exact_spec_with_a_call_as_named_tuple(tree: Tree) -> None:
+    called = Value.of_named_tuple(types.NamedTupleValue("os.system()", ["x"], [Value.of_int(1)]))
+    _spec(tree, _arguments("builtins.dict", Value.of_list([called, ENUM])), LEAF, LEAF)
+
+
+@lie(
+    "treespec",
     f"{CALLS}[0].signature.in_spec",
     'expected a plain text as key, found "a\'+x", which holds a quote, which PyTorch pastes into source '
     "unescaped",

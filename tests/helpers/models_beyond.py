@@ -35,6 +35,11 @@ def tuples_as_keys(self: nn.Module, tree: Any) -> Any:
     return {(3,): tree[(1, "a")], ((4, None), 5): tree["b"]}
 
 
+@BEYOND.case(lambda: call({Unnamed(1, "a"): randn(2), "b": randn(2)}), unread="unhashable type")
+def namedtuples_as_keys(self: nn.Module, tree: Any) -> Any:
+    return {Unnamed(2, (Unnamed(3, 4), None)): tree[Unnamed(1, "a")], 5: tree["b"]}
+
+
 @BEYOND.case(lambda: call({torch.float32: randn(2), 1j: randn(2)}), unsaved="Unable to serialize context")
 def dtypes_and_complex_numbers_as_keys(self: nn.Module, tree: Any) -> Any:
     return {torch.bfloat16: tree[torch.float32], torch.strided: tree[1j]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import torch
 from torch import nn, randn
 from torch._higher_order_ops.scan import scan
@@ -118,6 +120,29 @@ def _annotate_beyond_json(ep: ExportedProgram) -> ExportedProgram:
 @case(lambda: call(randn(2, 4)), _pair, after=_annotate_beyond_json)
 def metadata_custom_beyond_json(self, x):
     return self.second["inner"](self.first(x).relu())
+
+
+class Span(NamedTuple):
+    """Where something is."""
+
+    first: int
+    last: Any
+
+
+def _annotate_with_classes(ep: ExportedProgram) -> ExportedProgram:
+    for number, node in enumerate(ep.graph.nodes):
+        if node.op in ("call_function", "placeholder", "output"):
+            node.meta["custom"] = {"at": Span(number, [Span(1, 2), (3,)])}
+        if node.target is torch.ops.aten.permute.default:
+            node.update_arg(1, Span(1, 0))
+    ep.graph_module.meta["custom"] = [Span("a", None), Span(1.5, True)]
+    ep.graph_module.recompile()
+    return ep
+
+
+@case(lambda: call(randn(2, 4)), _pair, after=_annotate_with_classes)
+def namedtuples_in_notes_and_arguments(self, x):
+    return self.second["inner"](self.first(x).relu()).permute(1, 0)
 
 
 def _annotate_inputs(ep: ExportedProgram) -> ExportedProgram:

@@ -200,6 +200,7 @@ inline Source source_of(const pt2wire::Value& value, const Names& names) {
   switch (value.tag()) {
     case Tag::as_list: return list_source(value.as_list(), item);
     case Tag::as_tuple: return list_source(value.as_tuple(), item);
+    case Tag::as_named_tuple: return list_source(value.as_named_tuple().values, item);
     default: fail("arguments of kind " + std::string(value.member_name()) + " are not supported");
   }
 }

@@ -1,0 +1,51 @@
+"""Values of our own fields: what their sequences hold, and what makes a named tuple. Needs no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .generated import types
+from .names import check_identifier
+from .treespecs import is_class_path
+
+#: Members of `Value` that are sequences.
+SEQUENCES = ("as_list", "as_tuple", "as_named_tuple")
+
+
+def sequence_items(value: types.Value) -> list[types.Value] | None:
+    """The items of a list or of a tuple of any class; None for what is neither.
+
+    Example:
+        >>> sequence_items(types.Value.of_tuple([types.Value.of_int(1)]))
+        [Value(as_int=1)]
+        >>> sequence_items(types.Value.of_int(1))
+    """
+    if value.type not in SEQUENCES:
+        return None
+    items: list[types.Value] = value.as_named_tuple.values if value.type == "as_named_tuple" else value.value
+    return items
+
+
+def named_tuple_problem(path: str, field_names: Sequence[str], count: int) -> str | None:
+    """What keeps a named tuple from being one, or None.
+
+    Args:
+        path: Its class, as of `classes.path_of`.
+        field_names: The names of its fields.
+        count: How many items it has.
+
+    Example:
+        >>> named_tuple_problem("geometry:Point", ["x", "y"], 2)
+        >>> named_tuple_problem("geometry:Point", ["x", "y"], 3)
+        'expected as many items of a named tuple as it has fields, 2, found 3'
+    """
+    if not is_class_path(path):
+        return f"expected the class of a named tuple, MODULE:NAME, found {path[:80]!r}"
+    for name in field_names:
+        if (problem := check_identifier(name)) is not None:
+            return f"expected the name of a field, found {name[:80]!r}: {problem}"
+    if len(set(field_names)) != len(field_names):
+        return "expected different names of the fields of a named tuple, found one twice"
+    if len(field_names) != count:
+        return f"expected as many items of a named tuple as it has fields, {len(field_names)}, found {count}"
+    return None

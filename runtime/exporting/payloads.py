@@ -26,7 +26,7 @@ from ..archive.records import (
     WEIGHTS,
 )
 from ..errors import Pt2WireError, SerializeError
-from ..generated.types import PayloadConfig, PayloadMeta
+from ..generated.types import PayloadConfig, PayloadMeta, TensorMeta
 from ..layouts import PARTS
 from ..lazy_bits import apply_bits, is_pending
 from ..objects import object_class
@@ -171,55 +171,78 @@ def _export(
     prefix: str,
     weights: Iterable[tuple[str, torch.Tensor]] = (),
 ) -> PayloadConfig:
-    config: dict[str, PayloadMeta] = {}
-    # Storage -> first tensor in it, and its payload here.
     owners: dict[Hashable, tuple[str, str | None]] = {
         key: (fqn, None) for key, fqn in _first_in_storages(weights).items()
     }
-    symbols = Symbols()
+    writer = _Writer(records, folder, prefix, owners)
+    return PayloadConfig(config={fqn: writer.write(fqn, tensor) for fqn, tensor in tensors.items()})
 
-    def export(fqn: str, tensor: torch.Tensor) -> PayloadMeta:
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes the tensors of one config.
+
+    Attributes:
+        records: Shared by all programs of the archive.
+        folder, prefix: Where the payloads lie, and what their names begin with.
+        owners: By storage, the first tensor in it, and its payload in the folder, if it has one there.
+    """
+
+    records: PayloadRecords
+    folder: str
+    prefix: str
+    owners: dict[Hashable, tuple[str, str | None]]
+    _symbols: Symbols = field(default_factory=Symbols)
+
+    def write(self, fqn: str, tensor: Any) -> PayloadMeta:
         _check_supported(fqn, tensor)
         try:
-            tensor_meta = export_tensor_meta(tensor, symbols)
+            meta = export_tensor_meta(tensor, self._symbols)
             if type(tensor) not in _CLASSES:
-                tensor_meta.subclass = class_path(type(tensor))
+                meta.subclass = class_path(type(tensor))
             if _is_subclass(tensor):
-                return PayloadMeta(
-                    path_name=records.add_pickled(tensor, folder, prefix),
-                    is_param=isinstance(tensor, torch.nn.Parameter),
-                    use_pickle=True,
-                    tensor_meta=tensor_meta,
-                )
-            if tensor_meta.layout in PARTS:
-                inner = {name: export(f"{fqn}.{name}", part) for name, part in parts_of(tensor).items()}
-                path_name, alias_of = inner[PARTS[tensor_meta.layout][-1]].path_name, None
-            else:
-                inner, path_name = None, records.add(tensor, folder, prefix)
-                alias_of = owner_elsewhere(fqn, tensor, path_name)
-            payload = PayloadMeta(
-                path_name=path_name,
-                is_param=isinstance(tensor, torch.nn.Parameter),
-                use_pickle=False,
-                tensor_meta=tensor_meta,
-                alias_of=alias_of,
-                absent=isinstance(tensor, FakeTensor) or None,
-                inner=inner,
-            )
-            if inner is None and not payload.absent:
-                check_payload(payload, tensor.untyped_storage().nbytes(), fqn)
+                return self._pickled(tensor, meta)
+            if meta.layout in PARTS:
+                return self._sparse(fqn, tensor, meta)
+            return self._strided(fqn, tensor, meta)
         except Pt2WireError as error:  # a layout that the format lacks, a storage that was resized
             raise SerializeError(error.message, path=fqn) from error
+
+    def _pickled(self, tensor: torch.Tensor, meta: TensorMeta) -> PayloadMeta:
+        path_name = self.records.add_pickled(tensor, self.folder, self.prefix)
+        return _payload(tensor, meta, path_name, use_pickle=True)
+
+    def _sparse(self, fqn: str, tensor: torch.Tensor, meta: TensorMeta) -> PayloadMeta:
+        """The format demands the name of one payload, which is that of the last part."""
+        inner = {name: self.write(f"{fqn}.{name}", part) for name, part in parts_of(tensor).items()}
+        payload = _payload(tensor, meta, inner[PARTS[meta.layout][-1]].path_name)
+        payload.inner = inner
         return payload
 
-    def owner_elsewhere(fqn: str, tensor: torch.Tensor, path_name: str) -> str | None:
+    def _strided(self, fqn: str, tensor: torch.Tensor, meta: TensorMeta) -> PayloadMeta:
+        path_name = self.records.add(tensor, self.folder, self.prefix)
+        payload = _payload(tensor, meta, path_name)
+        payload.alias_of = self._owner_elsewhere(fqn, tensor, path_name)
+        if not payload.absent:
+            check_payload(payload, tensor.untyped_storage().nbytes(), fqn)
+        return payload
+
+    def _owner_elsewhere(self, fqn: str, tensor: torch.Tensor, path_name: str) -> str | None:
         """The tensor that the storage belongs to, where that lies in another payload."""
-        owner, owner_path = owners.setdefault(_storage_key(tensor), (fqn, path_name))
+        owner, owner_path = self.owners.setdefault(_storage_key(tensor), (fqn, path_name))
         return owner if owner_path != path_name and tensor.untyped_storage().nbytes() > 0 else None
 
-    for fqn, tensor in tensors.items():
-        config[fqn] = export(fqn, tensor)
-    return PayloadConfig(config=config)
+
+def _payload(
+    tensor: torch.Tensor, meta: TensorMeta, path_name: str, *, use_pickle: bool = False
+) -> PayloadMeta:
+    return PayloadMeta(
+        path_name=path_name,
+        is_param=isinstance(tensor, torch.nn.Parameter),
+        use_pickle=use_pickle,
+        tensor_meta=meta,
+        absent=isinstance(tensor, FakeTensor) or None,
+    )
 
 
 def _first_in_storages(tensors: Iterable[tuple[str, torch.Tensor]]) -> dict[Hashable, str]:

@@ -186,7 +186,7 @@ def _breaking(arguments: argparse.Namespace) -> int:
     if findings:
         return _FINDINGS
     if after.version.major > before.version.major:
-        said = "is a new major version, which reads no files of"
+        said = "is a new major version, whose readers have to refuse files of"
     else:
         said = "breaks nothing of"
     _say(f"{schema_path}, {_numbers(after)}, {said} {arguments.against}, {_numbers(before)}")

@@ -40,7 +40,7 @@ def explain(tree: Any, max_depth: int, *, wide: bool) -> None:
     Subclasses of int, float and str are fine here, but bool and enums are not integers.
     """
     if tree.__class__ not in BY_NAME:
-        raise CodecError(f"expected a struct or union of pt2wire.generated.types, found {found(tree)}")
+        raise CodecError(f"expected a struct or union of {__package__}.types, found {found(tree)}")
     _Explainer(max_depth, wide).composite(tree, tree.__class__, 1)
 
 

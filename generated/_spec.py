@@ -121,7 +121,7 @@ class FieldSpec:
     Attributes:
         optional: Whether it can be None.
         required: Whether it has no default.
-        own: Whether it is pt2wire's addition, which JSON leaves out while it is None.
+        own: Whether it extends the format, as `since_revision` says; JSON leaves out while it is None.
     """
 
     name: str

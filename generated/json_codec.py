@@ -30,7 +30,7 @@ def to_plain(tree: Struct | Union) -> dict[str, Any]:
         CodecError: A value of a wrong type, or a missing one.
         DepthError: More than 128 structs and unions on a path.
 
-    Example:
+    Example, with the types of pt2wire:
         >>> from pt2wire.generated import Device
         >>> to_plain(Device("cuda", 1))
         {'type': 'cuda', 'index': 1}
@@ -51,7 +51,7 @@ def from_plain(cls: type[_T], plain: Any, *, unknown: list[str] | None = None) -
     Raises:
         CodecError: Whatever is wrong with the values.
 
-    Example:
+    Example, with the types of pt2wire:
         >>> from pt2wire.generated import Device
         >>> from_plain(Device, {"type": "cuda", "index": "1"})
         Traceback (most recent call last):
@@ -69,7 +69,7 @@ def check_types(tree: Struct | Union) -> None:
     Raises:
         CodecError: As for `to_plain`.
 
-    Example:
+    Example, with the types of pt2wire:
         >>> from pt2wire.generated import Device
         >>> check_types(Device("cuda", "1"))
         Traceback (most recent call last):
@@ -88,7 +88,7 @@ def encode(tree: Struct | Union) -> bytes:
     Raises:
         CodecError: As for `to_plain`.
 
-    Example:
+    Example, with the types of pt2wire:
         >>> from pt2wire.generated import Device
         >>> encode(Device("cuda", 1))
         b'{"type":"cuda","index":1}'
@@ -112,7 +112,7 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
     Raises:
         CodecError: Whatever is wrong with the text.
 
-    Example:
+    Example, with the types of pt2wire:
         >>> from pt2wire.generated import Device
         >>> decode(Device, b'{"type": "cpu"}')
         Device(type='cpu', index=None)
@@ -129,7 +129,7 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
 
 def _read_fast(cls: type[_T], plain: Any) -> _T | None:
     if cls not in READ:
-        raise TypeError(f"expected a struct or union of pt2wire.generated.types, found {cls!r}")
+        raise TypeError(f"expected a struct or union of {__package__}.types, found {cls!r}")
     try:
         tree: _T = READ[cls](plain, MAX_JSON_DEPTH) if cls in DEEP else READ[cls](plain)
         return tree

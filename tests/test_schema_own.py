@@ -126,6 +126,15 @@ def test_python_says_where_a_fault_is(bound: Bindings) -> None:
         bound.codec("json_codec").from_plain(bound.types.Payload, {"kernels": {"a": kernel}, "schedule": {}})
 
 
+@pytest.mark.parametrize("form", FORMS.values())
+def test_python_names_its_own_package(bound: Bindings, form: str) -> None:
+    expected = f"expected a struct or union of {bound.types.__name__}, found"
+    with pytest.raises(TypeError, match=expected):
+        bound.codec(form).decode(str, b"")
+    with pytest.raises(bound.package.CodecError, match=expected):
+        bound.codec(form).encode("text")
+
+
 @pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
 def test_apaches_python_writes_the_same_bytes(acme: Path, payload: Path) -> None:
     out = acme.parent / "apache"

@@ -17,7 +17,7 @@ def first_own_field(tree: Struct | Union) -> str | None:
     Args:
         tree: A struct or union. Its types are taken to be right.
 
-    Example:
+    Example, with the types of pt2wire:
         >>> from pt2wire.generated import RangeConstraint
         >>> first_own_field(RangeConstraint(0, 1, min_float=0.5))
         'min_float'

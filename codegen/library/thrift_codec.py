@@ -39,7 +39,7 @@ def encode(tree: Struct | Union) -> bytes:
         DepthError: More than 64 structs and unions on a path, which Thrift's runtimes refuse to read.
         WidthError: An integer of more than 64 bits, where JSON may hold one.
 
-    Example:
+    Example, with the types of pt2wire:
         >>> from pt2wire.generated import Device
         >>> encode(Device("cuda", 1)).hex()
         'a80463756461a60200'
@@ -72,13 +72,13 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
         CodecError: Whatever is wrong with the bytes.
         TypeError: `cls` or `data` is something else.
 
-    Example:
+    Example, with the types of pt2wire:
         >>> from pt2wire.generated import Device
         >>> decode(Device, bytes.fromhex("a80463756461a60200"))
         Device(type='cuda', index=1)
     """
     if cls not in DECODE:
-        raise TypeError(f"expected a struct or union of pt2wire.generated.types, found {cls!r}")
+        raise TypeError(f"expected a struct or union of {__package__}.types, found {cls!r}")
     raw = data if isinstance(data, bytes) else bytes(memoryview(data))
     tree = _decode_fast(cls, raw)
     return tree if tree is not None else read(cls, raw, unknown)

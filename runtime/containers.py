@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from .classes import find_class, importing
 from .errors import DeserializeError
 from .generated import types
-from .treespecs import EnumMember, TreeSpecNode, is_class_path
+from .treespecs import EnumKey, SpecNode, is_class_path
 from .warning import warn_user
 
 
@@ -39,9 +39,7 @@ def find_container(name: str, known: tuple[type, ...] = ()) -> type:
     return kind
 
 
-def find_named_tuple(
-    node: TreeSpecNode, saved: types.NamedTupleDef | None, known: tuple[type, ...] = ()
-) -> type:
+def find_named_tuple(node: SpecNode, saved: types.NamedTupleDef | None, known: tuple[type, ...] = ()) -> type:
     """The class of a named tuple.
 
     Args:
@@ -99,7 +97,7 @@ def make_named_tuple(
     return tuple(items)
 
 
-def find_enum_member(member: EnumMember, known: tuple[type, ...] = ()) -> enum.Enum:
+def find_enum_member(member: EnumKey, known: tuple[type, ...] = ()) -> enum.Enum:
     """A member of an enum that is known or imported already; a file never makes Python import one."""
     found = find_class(member.module, member.qualified_name, known)
     if not isinstance(found, enum.EnumMeta) or member.name not in found.__members__:

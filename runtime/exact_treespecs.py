@@ -21,10 +21,10 @@ from .treespecs import (
     LEAF,
     MAX_CONTEXT_DEPTH,
     TYPE_NAME,
-    EnumMember,
+    EnumKey,
     Factory,
-    TreeSpecNode,
-    enum_member,
+    SpecNode,
+    enum_key,
     is_class_path,
 )
 
@@ -50,9 +50,7 @@ class NamedItems(tuple[Any, ...]):
     field_names: tuple[str, ...]
 
 
-def parse_exact_treespec(
-    nodes: Sequence[types.TreeSpecNode], limits: Limits = DEFAULT_LIMITS
-) -> TreeSpecNode:
+def parse_exact_treespec(nodes: Sequence[types.TreeSpecNode], limits: Limits = DEFAULT_LIMITS) -> SpecNode:
     """Read an exact tree spec.
 
     Args:
@@ -83,7 +81,7 @@ def parse_exact_treespec(
 
 def _node(
     nodes: Sequence[types.TreeSpecNode], position: int, depth: int, deepest: int
-) -> tuple[TreeSpecNode, int]:
+) -> tuple[SpecNode, int]:
     if position >= len(nodes):
         raise DeserializeError("expected as many nodes as containers have children, found fewer")
     node, path = nodes[position], f"[{position}]"
@@ -110,7 +108,7 @@ def _node(
     except DeserializeError as error:
         raise DeserializeError(error.message, path=f"{path}.context") from error
     leaves = sum(child.leaf_count for child in children)
-    return TreeSpecNode(node.type, context, tuple(children), leaves, exact=True), end
+    return SpecNode(node.type, context, tuple(children), leaves, exact=True), end
 
 
 # -- contexts: (value, number of children) -> checked context, as of `treespecs.py` -----------------------
@@ -195,7 +193,7 @@ _CONTEXTS: dict[str, Callable[[types.Value | None, int], Any]] = {
 
 
 def plain_context(value: types.Value, depth: int = 0) -> Any:
-    """A value as Python's, with `EnumMember`, `NamedItems`, `TorchConstant` for what only importing can make.
+    """A value as Python's, with `EnumKey`, `NamedItems`, `TorchConstant` for what only importing can make.
 
     Raises:
         DeserializeError: It is none that a context may hold, or nested without end.
@@ -208,8 +206,8 @@ def plain_context(value: types.Value, depth: int = 0) -> Any:
     return convert(value, depth + 1)
 
 
-def _enum(value: types.Value, depth: int) -> EnumMember:
-    member = enum_member(value.as_enum.fqn, value.as_enum.name)
+def _enum(value: types.Value, depth: int) -> EnumKey:
+    member = enum_key(value.as_enum.fqn, value.as_enum.name)
     if member is None:
         found = f"{value.as_enum.fqn}.{value.as_enum.name}"[:80]
         raise DeserializeError(f"expected a member of an enum, MODULE:NAME, found {found!r}")
@@ -267,7 +265,7 @@ def _shown(value: types.Value | None) -> str:
 # -- what both say ----------------------------------------------------------------------------------------
 
 
-def treespecs_agree(exact: TreeSpecNode, text: TreeSpecNode) -> bool:
+def treespecs_agree(exact: SpecNode, text: SpecNode) -> bool:
     """Whether an exact tree spec says what the JSON one says, only more exactly."""
     return (
         exact.type == text.type
@@ -277,7 +275,7 @@ def treespecs_agree(exact: TreeSpecNode, text: TreeSpecNode) -> bool:
     )
 
 
-def _contexts_agree(exact: TreeSpecNode, text: TreeSpecNode) -> bool:
+def _contexts_agree(exact: SpecNode, text: SpecNode) -> bool:
     found = text.context
     if exact.type not in _CONTEXTS and isinstance(found, str):
         # A class that writes its context itself says it in words of its own.
@@ -289,7 +287,7 @@ def _contexts_agree(exact: TreeSpecNode, text: TreeSpecNode) -> bool:
 
 
 def _same(exact: Any, found: Any) -> bool:
-    if isinstance(exact, EnumMember):
+    if isinstance(exact, EnumKey):
         # An enum whose members are numbers or texts is written as those; only its class knows them.
         return exact == found or isinstance(found, int | float | str)
     if isinstance(exact, list | tuple):

@@ -20,7 +20,7 @@ from .exact_treespecs import parse_exact_treespec
 from .generated import types
 from .guards import METHODS, full_name
 from .limits import Limits
-from .treespecs import TreeSpecNode, parse_treespec
+from .treespecs import SpecNode, parse_treespec
 
 Number = bool | int | float
 T = TypeVar("T")  # what stands for an input
@@ -66,7 +66,7 @@ _NUMBERED = re.compile(r"(.+)_([0-9]+)", re.DOTALL | re.ASCII)
 
 def guard_inputs(
     names: Sequence[str],
-    in_spec: TreeSpecNode,
+    in_spec: SpecNode,
     leaves: Sequence[T],
     fields: Mapping[str, Sequence[str]],
 ) -> GuardInputs[T]:
@@ -80,10 +80,10 @@ def guard_inputs(
         fields: The fields of named tuples, by the name of the class.
 
     Example:
-        >>> leaf = TreeSpecNode(None, None, (), 1)
-        >>> x = TreeSpecNode("builtins.list", None, (leaf, leaf), 2)
-        >>> args = TreeSpecNode("builtins.tuple", None, (x,), 2)
-        >>> call = TreeSpecNode("builtins.tuple", None, (args, TreeSpecNode("builtins.dict", (), (), 0)), 2)
+        >>> leaf = SpecNode(None, None, (), 1)
+        >>> x = SpecNode("builtins.list", None, (leaf, leaf), 2)
+        >>> args = SpecNode("builtins.tuple", None, (x,), 2)
+        >>> call = SpecNode("builtins.tuple", None, (args, SpecNode("builtins.dict", (), (), 0)), 2)
         >>> list(guard_inputs(["x"], call, [GuardInput(rank=1), GuardInput(number=int)], {}).by_text)
         ["L['x'][0]", "L['x'][1]", "L['flat_args'][0]", "L['flat_args'][1]"]
     """
@@ -125,7 +125,7 @@ def program_inputs(module: types.GraphModule, leaves: Sequence[T], limits: Limit
 def _walk(
     found: GuardInputs[T],
     text: str,
-    spec: TreeSpecNode,
+    spec: SpecNode,
     leaves: Iterator[T],
     fields: Mapping[str, Sequence[str]],
 ) -> None:
@@ -155,7 +155,7 @@ _MAPPINGS: Mapping[str, Callable[[Any], Sequence[Any]]] = {
 }
 
 
-def _steps(spec: TreeSpecNode, fields: Mapping[str, Sequence[str]]) -> list[str] | None:
+def _steps(spec: SpecNode, fields: Mapping[str, Sequence[str]]) -> list[str] | None:
     """How the children of a container are named in a text; None where nobody can tell."""
     count = len(spec.children)
     if spec.type in _SEQUENCES:

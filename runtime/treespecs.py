@@ -36,7 +36,7 @@ FACTORIES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class EnumMember:
+class EnumKey:
     """A member of an enum as a key: the module and qualified name of its class, and its own name."""
 
     module: str
@@ -53,7 +53,7 @@ class Factory:
 
 
 @dataclass(frozen=True, slots=True)
-class TreeSpecNode:
+class SpecNode:
     """One container, or a leaf, of a tree spec.
 
     Attributes:
@@ -70,12 +70,12 @@ class TreeSpecNode:
 
     type: str | None
     context: Any
-    children: tuple[TreeSpecNode, ...]
+    children: tuple[SpecNode, ...]
     leaf_count: int
     exact: bool = False
 
 
-LEAF = TreeSpecNode(None, None, (), 1)
+LEAF = SpecNode(None, None, (), 1)
 
 TYPE_NAME = re.compile(r"[A-Za-z_][\w.<>\[\], ]{0,511}")
 _ENUM_KEYS = {"__enum__", "fqn", "name"}
@@ -83,7 +83,7 @@ _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 @lru_cache(maxsize=1_024)
-def parse_treespec(text: str, limits: Limits = DEFAULT_LIMITS) -> TreeSpecNode:
+def parse_treespec(text: str, limits: Limits = DEFAULT_LIMITS) -> SpecNode:
     """Parse the text of one tree spec.
 
     Args:
@@ -137,7 +137,7 @@ class _Parser:
         self._limits = limits
         self._nodes = 0
 
-    def node(self, value: Any, path: str, depth: int) -> TreeSpecNode:
+    def node(self, value: Any, path: str, depth: int) -> SpecNode:
         self._nodes += 1
         limits = self._limits
         for limit, found, most, what in (
@@ -165,7 +165,7 @@ class _Parser:
         if not TYPE_NAME.fullmatch(name):
             raise DeserializeError(f"expected the name of a class, found {name[:80]!r}", path=f"{path}.type")
         checked = _CONTEXTS.get(name, _other)(context, len(nodes), f"{path}.context")
-        return TreeSpecNode(name, checked, nodes, sum(node.leaf_count for node in nodes))
+        return SpecNode(name, checked, nodes, sum(node.leaf_count for node in nodes))
 
 
 # -- contexts: (what the JSON holds, number of children, path) -> checked context
@@ -193,7 +193,7 @@ def _key_list(value: Any, count: int, path: str) -> tuple[Any, ...]:
     return keys
 
 
-def key_texts(spec: TreeSpecNode) -> Iterator[str]:
+def key_texts(spec: SpecNode) -> Iterator[str]:
     """All texts that are keys, or parts of keys, of a tree spec's dictionaries.
 
     Example:
@@ -205,7 +205,7 @@ def key_texts(spec: TreeSpecNode) -> Iterator[str]:
     pending: list[Any] = [spec]
     while pending:
         match pending.pop():
-            case TreeSpecNode(context=context, children=children):
+            case SpecNode(context=context, children=children):
                 pending += children
                 if isinstance(context, tuple):
                     pending.append(context)
@@ -224,36 +224,36 @@ def _key(value: Any, path: str, depth: int) -> Any:
         case list() if depth < MAX_CONTEXT_DEPTH:  # JSON has no tuples, and only a tuple can be a key
             return tuple(_key(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value))
         case {"__enum__": _}:
-            return _enum_member(value, path)
+            return _enum_key(value, path)
     raise DeserializeError(
         f"expected a text, number, boolean, enum member or tuple, found {_shown(value)}", path=path
     )
 
 
-def _enum_member(value: dict[str, Any], path: str) -> EnumMember:
+def _enum_key(value: dict[str, Any], path: str) -> EnumKey:
     match value:
         case {"__enum__": True, "fqn": str() as fqn, "name": str() as name} if set(value) == _ENUM_KEYS:
-            if (member := enum_member(fqn, name)) is not None:
+            if (member := enum_key(fqn, name)) is not None:
                 return member
     raise DeserializeError(f"expected the member of an enum, found {_shown(value)}", path=path)
 
 
-def enum_member(fqn: str, name: str) -> EnumMember | None:
+def enum_key(fqn: str, name: str) -> EnumKey | None:
     """The member of an enum of its class, `MODULE:QUALIFIED_NAME`, and its name; None for other texts.
 
     Example:
-        >>> enum_member("signal:Signals", "SIGINT")
-        EnumMember(module='signal', qualified_name='Signals', name='SIGINT')
+        >>> enum_key("signal:Signals", "SIGINT")
+        EnumKey(module='signal', qualified_name='Signals', name='SIGINT')
     """
     module, _, qualified_name = fqn.partition(":")
     if _DOTTED.fullmatch(module) and _DOTTED.fullmatch(qualified_name) and name.isidentifier():
-        return EnumMember(module, qualified_name, name)
+        return EnumKey(module, qualified_name, name)
     return None
 
 
 def is_class_path(text: str) -> bool:
     """Whether a text is `MODULE:QUALIFIED_NAME`."""
-    return enum_member(text, "x") is not None
+    return enum_key(text, "x") is not None
 
 
 def _default_dict(context: Any, count: int, path: str) -> tuple[Factory, tuple[Any, ...]]:
@@ -305,13 +305,13 @@ def _plain(value: Any, path: str, depth: int) -> Any:
         return [_plain(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
     if isinstance(value, dict):
         if "__enum__" in value:
-            return _enum_member(value, path)
+            return _enum_key(value, path)
         return {key: _plain(item, f"{path}.{key}", depth + 1) for key, item in value.items()}
     return value
 
 
-def context_value(node: TreeSpecNode) -> Any:
-    """The value within the JSON text of a registered class's context, enum members as `EnumMember`.
+def context_value(node: SpecNode) -> Any:
+    """The value within the JSON text of a registered class's context, enum members as `EnumKey`.
 
     Raises:
         DeserializeError: The context is no JSON text.

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pt2wire.exporting.exact import export_note
 from pt2wire.generated import types
-from pt2wire.importing.exact import import_note
+from pt2wire.importing.exact import import_plain_value
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from .helpers.exporting import exported, node_named
@@ -164,8 +164,8 @@ _NOTES = st.recursive(
 def test_any_note_survives(note: Any) -> None:
     exact = export_note(note)
     if exact is not None:
-        assert describe_value("", import_note(exact)) == describe_value("", note)
-        assert repr(import_note(exact)) == repr(note)
+        assert describe_value("", import_plain_value(exact)) == describe_value("", note)
+        assert repr(import_plain_value(exact)) == repr(note)
 
 
 @pytest.mark.parametrize("bounds", [(0.25, 8.5), (0.2, 0.8), (-math.inf, 2.5), (-2.0, 2.0)], ids=repr)
@@ -278,15 +278,15 @@ def test_named_tuples_of_classes_that_are_not_here_come_back_plain_unless_handed
     monkeypatch.delattr(f"{__name__}.Place")
     lacking = re.escape(f"the class '{__name__}:Place' with the fields row, column, found none here.")
     with pytest.warns(UserWarning, match=rf"{lacking} .* or pass the class with types=\[...\]"):
-        assert type(import_note(exact)) is tuple
-    assert type(import_note(exact, (kind,))) is kind
+        assert type(import_plain_value(exact)) is tuple
+    assert type(import_plain_value(exact, (kind,))) is kind
 
 
 @pytest.mark.parametrize("path", ["builtins:tuple", "os:system", "threading:Thread", "no_module:Place"])
 def test_named_tuples_of_what_is_no_class_of_them_come_back_plain(path: str) -> None:
     named = types.NamedTupleValue(path, ["row", "column"], [types.Value.of_int(1), types.Value.of_int(2)])
     with pytest.warns(UserWarning, match=f"the class '{path}' with the fields row, column, found none here"):
-        read = import_note(types.Value.of_named_tuple(named))
+        read = import_plain_value(types.Value.of_named_tuple(named))
     assert type(read) is tuple and read == (1, 2)
     assert "no_module" not in sys.modules
 
@@ -296,7 +296,7 @@ def test_named_tuples_whose_fields_have_changed_come_back_plain(fields: list[str
     values = [types.Value.of_int(1) for _ in fields]
     named = types.NamedTupleValue(f"{__name__}:Place", fields, values)
     with pytest.warns(UserWarning, match=f"with the fields {', '.join(fields)}, found none here"):
-        read = import_note(types.Value.of_named_tuple(named))
+        read = import_plain_value(types.Value.of_named_tuple(named))
     assert type(read) is tuple and read == (1,) * len(fields)
 
 
@@ -304,7 +304,7 @@ def test_named_tuples_whose_classes_nobody_would_find_are_lost_aloud() -> None:
     local = namedtuple("local", ["x"])
     with pytest.warns(UserWarning, match=f"class local comes back as a plain tuple: {__name__} has no class"):
         exact = export_note([local(1)])
-    assert exact is not None and import_note(exact) == [(1,)]
+    assert exact is not None and import_plain_value(exact) == [(1,)]
     short = tuple.__new__(Place, (1,))
     with pytest.warns(
         UserWarning, match="expected as many items of a named tuple as it has fields, 2, found 1"

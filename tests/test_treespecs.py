@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pt2wire.errors import DeserializeError
 from pt2wire.generated import types
 from pt2wire.importing.treespecs import import_treespec
-from pt2wire.treespecs import EnumMember, Factory, parse_treespec
+from pt2wire.treespecs import EnumKey, Factory, parse_treespec
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
@@ -122,7 +122,7 @@ def test_tuples_as_keys_come_back_as_tuples() -> None:
 def test_the_parsed_nodes() -> None:
     keys = '[1, [2, "x"], {"__enum__": true, "fqn": "a.b:C.D", "name": "E"}]'
     node = parse_treespec(_text("builtins.dict", keys, _LEAF, _LEAF, _LEAF))
-    assert node.context == (1, (2, "x"), EnumMember("a.b", "C.D", "E"))
+    assert node.context == (1, (2, "x"), EnumKey("a.b", "C.D", "E"))
     factory = {"default_factory_module": "builtins", "default_factory_name": "list", "dict_context": ["k"]}
     assert parse_treespec(_text("collections.defaultdict", factory, _LEAF)).context == (
         Factory("builtins", "list"),

@@ -40,7 +40,7 @@ def export_exact(value: Any, values: Values) -> types.Value:
     return _VALUES[type(value)](value, values)
 
 
-def export_constant(value: Any) -> types.Value:
+def export_plain_value(value: Any) -> types.Value:
     """Write a value that refers to nothing in a graph."""
     return export_exact(value, Values(Program()))
 
@@ -189,7 +189,7 @@ def export_note(note: Any) -> types.Value | None:
             )
         if not note or _survives_json(note):
             return None
-        return export_constant(note)
+        return export_plain_value(note)
     except (SerializeError, RecursionError) as error:
         if isinstance(error, RecursionError):
             raise SerializeError(

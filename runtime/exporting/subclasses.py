@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from ..errors import SerializeError
 from ..generated import types
 from ..warning import warn_user
-from .exact import class_path, export_constant
+from .exact import class_path, export_plain_value
 from .values import Values, export_tensor_meta
 
 
@@ -42,7 +42,7 @@ def _made_of(tensor: Any, values: Values) -> tuple[str, types.Value | None, dict
     """Its class, and the constants and tensors that it is made of."""
     names, context = tensor.__tensor_flatten__()
     inner = {name: _inner(name, getattr(tensor, name), values) for name in names}
-    return class_path(type(tensor)), None if context is None else export_constant(context), inner
+    return class_path(type(tensor)), None if context is None else export_plain_value(context), inner
 
 
 def _inner(name: str, tensor: object, values: Values) -> types.TensorMeta:

@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from ..errors import SerializeError
 from ..generated import types
 from ..treespecs import FACTORIES
-from .exact import class_path, export_constant
+from .exact import class_path, export_plain_value
 from .values import Program
 
 _HINT = (
@@ -82,7 +82,7 @@ def export_nodes(spec: pytree.TreeSpec) -> Iterator[types.TreeSpecNode]:
     if spec.type is None:
         yield types.TreeSpecNode(type="")
         return
-    export = _CONTEXTS.get(spec.type, export_constant)
+    export = _CONTEXTS.get(spec.type, export_plain_value)
     children = spec.children()
     yield types.TreeSpecNode(type=_type_name(spec.type), context=export(spec.context), children=len(children))
     for child in children:
@@ -97,7 +97,7 @@ def _type_name(kind: Any) -> str:
 
 
 def _keys(context: Any) -> types.Value:
-    return types.Value.of_list([export_constant(key) for key in context])
+    return types.Value.of_list([export_plain_value(key) for key in context])
 
 
 def _default_dict(context: Any) -> types.Value:

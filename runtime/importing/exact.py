@@ -13,7 +13,7 @@ from ..containers import find_enum_member, make_named_tuple
 from ..errors import DeserializeError
 from ..generated import types
 from ..names import check_text
-from ..treespecs import enum_member
+from ..treespecs import enum_key
 from .arguments import import_argument
 from .faults import cause_of, each, located
 from .values import (
@@ -59,11 +59,11 @@ def _structure(name: str, values: Values) -> Node:
     return values.structures[name]
 
 
-def import_note(value: types.Value, known: _Known = ()) -> Any:
-    """Read a note that users left in `meta["custom"]`: a value that refers to nothing in a graph.
+def import_plain_value(value: types.Value, known: _Known = ()) -> Any:
+    """Read a value that refers to nothing in a graph: a note, say, or the context of a tree spec.
 
     Example:
-        >>> import_note(types.Value.of_tuple([types.Value.of_int(1), types.Value.of_string("a")]))
+        >>> import_plain_value(types.Value.of_tuple([types.Value.of_int(1), types.Value.of_string("a")]))
         (1, 'a')
     """
     return _import(value, lambda single: _constant(single, known), known)
@@ -71,7 +71,7 @@ def import_note(value: types.Value, known: _Known = ()) -> Any:
 
 def import_enum_input(value: types.Value, known: _Known = ()) -> enum.Enum:
     """Read the member of an enum that a program was exported for in place of an input."""
-    member = import_note(value, known)
+    member = import_plain_value(value, known)
     if not isinstance(member, enum.Enum):
         raise DeserializeError(f"expected a member of an enum as constant input, found {value.type}")
     if isinstance(member, str) and (reason := check_text(f"{member}")):
@@ -144,7 +144,7 @@ def _constant(value: types.Value, known: _Known) -> Any:
 
 
 def _enum_member(value: types.EnumMember, known: _Known) -> enum.Enum:
-    member = enum_member(value.fqn, value.name)
+    member = enum_key(value.fqn, value.name)
     if member is None:
         raise DeserializeError(
             f"expected a member of an enum, MODULE:NAME, found {value.fqn[:60]!r} and {value.name[:60]!r}"

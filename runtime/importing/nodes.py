@@ -18,7 +18,7 @@ from ..generated import types
 from ..names import check_identifier
 from ..operators import SYMBOLIC_FUNCTIONS
 from .arguments import import_argument
-from .exact import import_exact, import_note, match_exact_inputs
+from .exact import import_exact, import_plain_value, match_exact_inputs
 from .faults import cause_of, each, located, within
 from .metadata import import_module_stack
 from .targets import find_target
@@ -89,7 +89,7 @@ def import_notes(node: types.Node | types.Notes, values: Values) -> dict[str, An
     meta = values.program.metadata.import_metadata(node.metadata)
     if node.custom is not None:
         with within("custom"):
-            meta["custom"] = import_note(node.custom, values.program.permissions.types)
+            meta["custom"] = import_plain_value(node.custom, values.program.permissions.types)
     if node.module_stack is not None:
         meta["nn_module_stack"] = import_module_stack(node.module_stack)
     return meta

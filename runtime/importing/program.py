@@ -17,7 +17,7 @@ from ..generated import types
 from ..guard_inputs import program_inputs
 from ..guards import check_guard
 from ..permissions import NO_PERMISSIONS, Permissions
-from .exact import import_note
+from .exact import import_plain_value
 from .example_inputs import modules_among
 from .faults import each, within
 from .frames import check_module_calls
@@ -87,7 +87,7 @@ def import_program(
             meta = import_graph_metadata(module)
             if module.custom is not None:
                 with within("custom"):
-                    meta["custom"] = import_note(module.custom, permissions.types)
+                    meta["custom"] = import_plain_value(module.custom, permissions.types)
             ep = ExportedProgram(
                 root=values.module,
                 graph=values.graph,

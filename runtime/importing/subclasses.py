@@ -15,7 +15,7 @@ from ..classes import handing_in, known_class
 from ..errors import DeserializeError
 from ..generated import types
 from ..warning import warn_user
-from .exact import import_note
+from .exact import import_plain_value
 from .faults import within
 
 
@@ -57,7 +57,7 @@ class Subclasses:
         with within("inner"):
             parts = {name: inner(part) for name, part in (meta.inner or {}).items()}
         with within("context"):
-            context = None if meta.context is None else import_note(meta.context, self._known)
+            context = None if meta.context is None else import_plain_value(meta.context, self._known)
         try:
             made = kind.__tensor_unflatten__(parts, context, outer.shape, outer.stride())
         except Exception as error:  # of the class

@@ -16,8 +16,8 @@ from ..containers import find_container, find_enum_member, find_named_tuple, mak
 from ..exact_treespecs import NamedItems, TorchConstant, parse_exact_treespec
 from ..generated import types
 from ..permissions import NO_PERMISSIONS, Permissions
-from ..treespecs import FACTORIES, EnumMember, Factory, TreeSpecNode, context_value, parse_treespec
-from .exact import import_note
+from ..treespecs import FACTORIES, EnumKey, Factory, SpecNode, context_value, parse_treespec
+from .exact import import_plain_value
 
 _LEAF = pytree.tree_structure(0)
 
@@ -53,7 +53,7 @@ class _Reader:
         self._namedtuples = namedtuples
         self._known = known
 
-    def node(self, node: TreeSpecNode) -> pytree.TreeSpec:
+    def node(self, node: SpecNode) -> pytree.TreeSpec:
         if node.type is None:
             return _LEAF
         children = [self.node(child) for child in node.children]
@@ -77,7 +77,7 @@ class _Reader:
         factory, keys = context
         return [None if factory is None else _FACTORIES[factory.module, factory.name], self.keys(keys)]
 
-    def _context(self, node: TreeSpecNode, kind: Any) -> Any:
+    def _context(self, node: SpecNode, kind: Any) -> Any:
         if node.exact:
             return self._plain(node.context)
         definition = pytree.SUPPORTED_SERIALIZED_TYPES[kind]
@@ -100,8 +100,8 @@ _PLAIN: dict[type, Callable[[Any, Any], Any]] = {
     tuple: lambda reader, value: tuple(reader._plain(item) for item in value),
     dict: lambda reader, value: {reader._plain(key): reader._plain(item) for key, item in value.items()},
     NamedItems: lambda reader, value: reader._named_tuple(value),
-    EnumMember: lambda reader, value: find_enum_member(value, reader._known),
-    TorchConstant: lambda reader, value: import_note(value.value),
+    EnumKey: lambda reader, value: find_enum_member(value, reader._known),
+    TorchConstant: lambda reader, value: import_plain_value(value.value),
 }
 
 _MODULES = {"builtins": builtins, "collections": collections}

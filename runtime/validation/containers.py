@@ -11,7 +11,7 @@ from ..exact_treespecs import parse_exact_treespec
 from ..findings import Finding
 from ..generated import types
 from ..permissions import NO_PERMISSIONS, Permissions
-from ..treespecs import CONTAINERS, EnumMember, TreeSpecNode, parse_treespec
+from ..treespecs import CONTAINERS, EnumKey, SpecNode, parse_treespec
 from .rules import Findings
 
 
@@ -47,7 +47,7 @@ def validate_containers(
     return findings.found
 
 
-def _check(node: TreeSpecNode, namedtuples: dict[str, types.NamedTupleDef], known: tuple[type, ...]) -> None:
+def _check(node: SpecNode, namedtuples: dict[str, types.NamedTupleDef], known: tuple[type, ...]) -> None:
     pending = [node]
     while pending:
         node = pending.pop()
@@ -60,8 +60,8 @@ def _check(node: TreeSpecNode, namedtuples: dict[str, types.NamedTupleDef], know
             find_enum_member(member, known)
 
 
-def _enum_members(context: Any) -> Iterator[EnumMember]:
-    if isinstance(context, EnumMember):
+def _enum_members(context: Any) -> Iterator[EnumKey]:
+    if isinstance(context, EnumKey):
         yield context
     elif isinstance(context, list | tuple):
         for item in context:

@@ -12,7 +12,7 @@ from ..exact_values import SEQUENCES, named_tuple_problem, sequence_items
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
 from ..operators import FLAT_APPLY
-from ..treespecs import enum_member
+from ..treespecs import enum_key
 from .arguments import check_member, check_subgraph
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import Scope
@@ -150,7 +150,7 @@ def _check_structure(scope: Scope, member: str, name: str) -> None:
 
 
 def _check_enum(scope: Scope, member: str, value: types.EnumMember) -> None:
-    if enum_member(value.fqn, value.name) is None:
+    if enum_key(value.fqn, value.name) is None:
         found = f"{value.fqn}.{value.name}"[:80]
         scope.add("exact", f"expected a member of an enum, MODULE:NAME, found {found!r}")
 
@@ -298,7 +298,7 @@ def _note(value: types.Value, most: int, depth: int = 0) -> Any:
     if member in _CONSTANTS:
         return _CONSTANTS[member](value.value)
     if member == "as_enum":
-        if enum_member(value.as_enum.fqn, value.as_enum.name) is None:
+        if enum_key(value.as_enum.fqn, value.as_enum.name) is None:
             raise _Problem(f"expected a member of an enum, MODULE:NAME, found {value.as_enum.fqn[:80]!r}")
         return _Beyond(member, repr(value.value))
     if member in _BEYOND_JSON:

@@ -11,7 +11,7 @@ from ..exact_treespecs import parse_exact_treespec, treespecs_agree
 from ..generated import types
 from ..limits import Limits
 from ..names import check_forward_name, check_fqn, check_key
-from ..treespecs import TreeSpecNode, key_texts, parse_treespec
+from ..treespecs import SpecNode, key_texts, parse_treespec
 from .arguments import argument_names
 from .rules import Findings
 from .scopes import Scope
@@ -69,7 +69,7 @@ def _check_structure(
     scope: Scope,
     findings: Findings,
     limits: Limits,
-) -> TreeSpecNode | None:
+) -> SpecNode | None:
     """Checks what inputs and outputs nest in. Gives the tree spec of the inputs, where there is one."""
     check = functools.partial(_check_treespecs, scope=scope, findings=findings, limits=limits)
     passed, returned = leaves
@@ -85,7 +85,7 @@ def _check_structure(
 
 
 def _check_program(
-    signature: types.ModuleCallSignature, in_spec: TreeSpecNode, path: str, findings: Findings
+    signature: types.ModuleCallSignature, in_spec: SpecNode, path: str, findings: Findings
 ) -> None:
     """Checks what the program is called with, from which PyTorch makes source."""
     if signature.forward_arg_names and _is_call(in_spec):
@@ -118,7 +118,7 @@ def _check_treespecs(
     scope: Scope,
     findings: Findings,
     limits: Limits,
-) -> TreeSpecNode | None:
+) -> SpecNode | None:
     """Checks both spellings of a tree spec. The exact one may be left out, or be the only one."""
     if exact is None:
         return _check_treespec(lambda: parse_treespec(text, limits), leaves, f"{path}.{field}", findings)
@@ -134,7 +134,7 @@ def _check_treespecs(
     return spec
 
 
-def _check_argument_names(names: list[str], in_spec: TreeSpecNode, path: str, findings: Findings) -> None:
+def _check_argument_names(names: list[str], in_spec: SpecNode, path: str, findings: Findings) -> None:
     """One name for each argument: the positional ones first, then the keywords of the others.
 
     These in the order of the tree spec: else PyTorch passes on the value of one keyword as that of another.
@@ -148,8 +148,8 @@ def _check_argument_names(names: list[str], in_spec: TreeSpecNode, path: str, fi
 
 
 def _check_treespec(
-    parse: Callable[[], TreeSpecNode], leaves: int, path: str, findings: Findings
-) -> TreeSpecNode | None:
+    parse: Callable[[], SpecNode], leaves: int, path: str, findings: Findings
+) -> SpecNode | None:
     try:
         spec = parse()
     except DeserializeError as error:
@@ -161,11 +161,11 @@ def _check_treespec(
     return spec
 
 
-def _is_call(spec: TreeSpecNode) -> bool:
+def _is_call(spec: SpecNode) -> bool:
     match spec:
-        case TreeSpecNode(
+        case SpecNode(
             type="builtins.tuple",
-            children=(TreeSpecNode(type="builtins.tuple"), TreeSpecNode(type="builtins.dict")),
+            children=(SpecNode(type="builtins.tuple"), SpecNode(type="builtins.dict")),
         ):
             return True
         case _:

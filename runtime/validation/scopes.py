@@ -9,7 +9,7 @@ from ..generated import types
 from ..names import check_value_name
 from ..operators import HIGHER_ORDER, Target, TargetKind, allowing, parse_target, refusal
 from ..permissions import Permissions
-from ..treespecs import TreeSpecNode
+from ..treespecs import SpecNode
 from .metadata import KnownMetadata
 from .rules import Findings, Problem
 from .values import Symbols
@@ -134,7 +134,7 @@ class Scope:
         self.taken: set[str] = set()
         self.subgraphs: dict[str, types.Graph] = {}
         self.held: dict[str, types.GraphConstant] = {}
-        self.structures: dict[str, TreeSpecNode | None] = {}
+        self.structures: dict[str, SpecNode | None] = {}
         self.getters: set[str] = set()
         self.placed: set[str] = set()
         self.levels = 0

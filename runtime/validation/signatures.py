@@ -8,7 +8,7 @@ from typing import Any
 
 from ..generated import types
 from ..names import check_fqn, check_text, check_value_name
-from ..treespecs import enum_member
+from ..treespecs import enum_key
 from .arguments import argument_names
 from .fqns import clashes
 from .rules import Findings
@@ -133,7 +133,7 @@ def _check_enum_input(
     if spec.value.type != "as_none":
         message = f"expected None where the exact value stands in for a constant, found {spec.value.type}"
         findings.add("exact", path, message)
-    if exact.type != "as_enum" or enum_member(exact.as_enum.fqn, exact.as_enum.name) is None:
+    if exact.type != "as_enum" or enum_key(exact.as_enum.fqn, exact.as_enum.name) is None:
         message = f"expected a member of an enum, MODULE:NAME, found {exact.type}"
         findings.add("exact", path, message)
 

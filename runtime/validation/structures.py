@@ -6,7 +6,7 @@ from ..errors import DeserializeError
 from ..exact_treespecs import parse_exact_treespec
 from ..generated import types
 from ..operators import APPLIED, CALLEES
-from ..treespecs import TreeSpecNode
+from ..treespecs import SpecNode
 from .scopes import Scope
 
 _RULE = "flat-apply"
@@ -33,7 +33,7 @@ def check_held_structures(scope: Scope, structures: list[types.GraphStructure]) 
     scope.at = ()
 
 
-def _parsed(scope: Scope, structure: types.GraphStructure) -> TreeSpecNode | None:
+def _parsed(scope: Scope, structure: types.GraphStructure) -> SpecNode | None:
     """A tree spec, or None for a function and for what is wrong."""
     if structure.callee is not None:
         if structure.callee not in CALLEES or structure.spec is not None:
@@ -76,7 +76,7 @@ def check_flat_apply(scope: Scope, node: types.Node) -> None:
         scope.add(_RULE, f"expected a class of {', '.join(APPLIED)}, found {named!r}", ".inputs[2]")
 
 
-def _takes_first(spec: TreeSpecNode) -> bool:
+def _takes_first(spec: SpecNode) -> bool:
     """Whether a tree spec is one of positional arguments alone, the first of which is the first value."""
     if spec.type != "builtins.tuple" or [child.type for child in spec.children] != _CALL:
         return False

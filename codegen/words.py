@@ -36,10 +36,10 @@ IntEnum Iterable KW_ONLY ListOf MAX_INT MAX_JSON_DEPTH MAX_THRIFT_DEPTH MAX_WIDE
 OLDEST_VERSION Path READ REVISION SCHEMA_VERSION Struct Suspect TORCH_NAMES TREESPEC_VERSION Type Union WRITE
 Wide WidthError annotations base blank bounds builder check check_keys check_list check_map check_tree cls
 collector dataclass expected field fields finish finish_all forget found index item item1 json_codec k k1 key
-listed made make member meta name names number o optional own p partial parts pop read_binary read_bool
-read_double read_enum read_int read_list read_map read_str read_wide required room self shown shown_names slot
-text thrift_codec tree type_ type_name types unknown unread unset v v1 value values write_binary write_bool
-write_double write_int write_list write_map write_str
+listed made make member meta name names number o optional own own_fields p partial parts pop read_binary
+read_bool read_double read_enum read_int read_list read_map read_str read_wide required room self shown
+shown_names slot text thrift_codec tree type_ type_name types unknown unread unset v v1 value values
+write_binary write_bool write_double write_int write_list write_map write_str
 """.split()
 )
 
@@ -71,7 +71,7 @@ _CPP_NAMESPACES = frozenset(
     """
 Archive ArchiveOptions Arena Binary Box Bytes CompactReader CompactWriter CrcTables Decoder Document
 Encoder Entry Error FieldGuard FieldHeader FieldInfo Fields FlatMap Form Indirect ItemGuard JsonReader
-JsonSizes JsonString JsonTranscoder KeyGuard Limits List ListHeader Map MapHeader MapIndex MemberValue
+JsonSizes JsonString JsonTranscoder KeyGuard LeftOut Limits List ListHeader Map MapHeader MapIndex MemberValue
 Owned OwnedBuilder OwnedEntry OwnedOptions Payloads R Record S Sha256 Shape Shapes Span String
 ThriftOptions ThriftReader ThriftWriter Trail Traits TranscodedJson TypeInfo Types Union Unknown
 Unwrapped ValueInfo Values View ViewBuilder Weight Wire Zip ZipLimits base64_digits basic bits c10_name
@@ -82,7 +82,7 @@ make_crc_tables make_document make_owned make_weight map_file max_depth max_json
 name needed_bytes no_position oldest_version_major oldest_version_minor over_budget owned position_of
 pt2wire read_thrift refuse_skipped schema_revision schema_version_major schema_version_minor sha256
 sha256_constants thrift_type thrift_types to_owned torch_name treespec_version utf8_sequence
-valid_mixed_prefix valid_utf8_prefix wire_name wire_names write_thrift
+valid_mixed_prefix valid_utf8_prefix why_no_weight wire_name wire_names write_thrift
 """.split()
 )
 

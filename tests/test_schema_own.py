@@ -130,7 +130,7 @@ def test_python_says_where_a_fault_is(bound: Bindings) -> None:
 def test_python_names_its_own_package(bound: Bindings, form: str) -> None:
     expected = f"expected a struct or union of {bound.types.__name__}, found"
     with pytest.raises(TypeError, match=expected):
-        bound.codec(form).decode(str, b"")
+        bound.codec(form).decode(str, b"{}")
     with pytest.raises(bound.package.CodecError, match=expected):
         bound.codec(form).encode("text")
 

@@ -9,40 +9,33 @@ from types import MappingProxyType
 #: were found by `tests/helpers/operator_search.py`.
 _BY_REASON = {
     "it takes tensors whose sizes nothing checks": """
-        _quantized.conv_transpose1d_prepack _quantized.linear_prepack_fp16
         aten._adaptive_avg_pool2d_backward aten._adaptive_avg_pool3d_backward aten._cdist_backward
         aten._cholesky_solve_helper aten._chunk_cat aten._compute_linear_combination
-        aten._ctc_loss_backward aten._cummax_helper aten._cummin_helper
-        aten._dyn_quant_matmul_4bit aten._dyn_quant_pack_4bit_weight aten._fused_sgd
-        aten._fused_sgd_ aten._log_softmax_backward_data
-        aten._nested_compute_contiguous_strides_offsets aten._nnpack_spatial_convolution
-        aten._pdist_backward aten._saturate_weight_to_fp16
+        aten._ctc_loss_backward aten._cummax_helper aten._cummin_helper aten._dyn_quant_matmul_4bit
+        aten._dyn_quant_pack_4bit_weight aten._fused_sgd aten._fused_sgd_
+        aten._log_softmax_backward_data aten._nested_compute_contiguous_strides_offsets
+        aten._nnpack_spatial_convolution aten._pdist_backward aten._saturate_weight_to_fp16
         aten._scaled_dot_product_flash_attention_for_cpu_backward
-        aten._sobol_engine_initialize_state_ aten._stack
-        aten._thnn_differentiable_gru_cell_backward aten._thnn_differentiable_lstm_cell_backward
-        aten._transform_bias_rescale_qkv aten._weight_norm_interface_backward
-        aten.adaptive_avg_pool3d_backward aten.avg_pool2d_backward aten.avg_pool3d_backward
-        aten.batch_norm_backward aten.batch_norm_update_stats aten.fbgemm_linear_quantize_weight
+        aten._sobol_engine_initialize_state_ aten._stack aten._thnn_differentiable_gru_cell_backward
+        aten._thnn_differentiable_lstm_cell_backward aten._transform_bias_rescale_qkv
+        aten._weight_norm_interface_backward aten.adaptive_avg_pool3d_backward
+        aten.avg_pool2d_backward aten.avg_pool3d_backward aten.batch_norm_backward
+        aten.batch_norm_update_stats aten.fbgemm_linear_quantize_weight
         aten.fbgemm_pack_gemm_matrix_fp16 aten.grid_sampler_2d_backward
-        aten.grid_sampler_3d_backward aten.mkldnn_rnn_layer_backward
+        aten.grid_sampler_3d_backward aten.mkldnn_rnn_layer aten.mkldnn_rnn_layer_backward
         aten.multi_margin_loss_backward aten.multilabel_margin_loss_backward
         aten.native_batch_norm_backward aten.native_layer_norm_backward aten.quantized_gru
         aten.quantized_lstm_cell aten.reflection_pad1d_backward aten.reflection_pad2d_backward
         aten.reflection_pad3d_backward aten.replication_pad1d_backward
-        aten.replication_pad2d_backward aten.replication_pad3d_backward
-        aten.smooth_l1_loss_backward aten.unfold_backward mkl._mkl_reorder_linear_weight
-        mkldnn._convolution_transpose_pointwise mkldnn._linear_pointwise
-        mkldnn._reorder_convolution_transpose_weight mkldnn._reorder_convolution_weight
-        mkldnn._reorder_mkldnn_rnn_layer_weight mkldnn_prepacked.conv2d_run
-        onednn.linear_prepack_fp16 quantized.embedding_bag_2bit_unpack
-        quantized.linear_prepack_fp16
+        aten.replication_pad2d_backward aten.replication_pad3d_backward aten.smooth_l1_loss_backward
+        aten.unfold_backward
     """,
     "it takes indices that nothing checks": """
         aten._convert_indices_from_coo_to_csr aten._convert_indices_from_csr_to_coo
         aten._embedding_bag_backward aten._embedding_bag_dense_backward
         aten._embedding_bag_per_sample_weights_backward aten._embedding_bag_sparse_backward
-        aten._segment_reduce_backward aten._sparse_bsc_tensor_unsafe
-        aten._sparse_bsr_tensor_unsafe aten._sparse_compressed_tensor_unsafe
+        aten._segment_reduce_backward aten._sparse_bsc_tensor_unsafe aten._sparse_bsr_tensor_unsafe
+        aten._sparse_compressed_tensor_unsafe aten._sparse_compressed_tensor_with_dims
         aten._sparse_coo_tensor_unsafe aten._sparse_coo_tensor_with_dims_and_tensors
         aten._sparse_csc_tensor_unsafe aten._sparse_csr_tensor_unsafe
         aten._sparse_mm_reduce_impl_backward aten.adaptive_max_pool2d_backward
@@ -67,7 +60,6 @@ _BY_REASON = {
     "it makes a tensor without memory, which others read": "aten._efficientzerotensor",
     "it maps a file of the machine": "aten.from_file",
     "it reads a file of the machine": "debugprims.load_tensor",
-    "it shows an address of the process": "mkldnn.data_ptr",
     "it takes lengths that nothing checks if told so": "aten.segment_reduce",
     "it touches the allocator of a device": "aten.record_stream",
     "it writes a file of the machine": "aten.save",
@@ -79,14 +71,24 @@ DENIED_OPERATORS: Mapping[str, str] = MappingProxyType(
     {name: reason for reason, names in _BY_REASON.items() for name in names.split()}
 )
 
+# Inductor calls such when it compiles, torch.export does not: it quantizes by `quantized_decomposed`.
+_PACKED = "its operators trust their caller to have packed the weights"
+
 #: Namespaces of which every operator is refused unless the caller allows it, with the reason.
 DENIED_NAMESPACES: Mapping[str, str] = MappingProxyType(
     {
+        "_quantized": _PACKED,
         "c10d": "its operators use the process groups of the machine",
         "fsdp": "its operators resize storage and use process groups",
         "inductor": "its operators reinterpret and resize storage without bounds checks",
+        "mkl": _PACKED,
+        "mkldnn": _PACKED,
+        "mkldnn_prepacked": _PACKED,
+        "onednn": _PACKED,
         "prim": "its operators are instructions of TorchScript's interpreter",
         "profiler": "its operators hold raw handles",
+        "quantized": _PACKED,
+        "sparse": _PACKED,
         "static_runtime": "its operators trust their caller to have checked the arguments",
         "streams": "its operators use streams and events of a device by number",
         "symm_mem": "its operators use raw memory of other processes",

@@ -108,7 +108,7 @@ UNSAFE: dict[str, tuple[str, ...]] = {
         *("aten._batch_norm_no_update", "aten._batch_norm_with_update"),
         *("aten._batch_norm_with_update_functional", "aten._native_batch_norm_legit"),
         *("aten._native_batch_norm_legit_functional", "aten.native_batch_norm", "aten._weight_norm"),
-        *("aten._weight_norm_interface", "aten.mkldnn_rnn_layer"),
+        "aten._weight_norm_interface",
     ),
     "offsets, targets, pivots or indices": (
         *("aten._embedding_bag", "aten.embedding_bag", "aten._ctc_loss", "aten.ctc_loss"),
@@ -533,6 +533,23 @@ def test_lie_is_found(change: Callable[[types.Node], None]) -> None:
     change(lying.graph_module.graph.nodes[0])
     found = validate_operators(lying)
     assert [(finding.rule, finding.path, finding.message) for finding in found] == LIES[change]
+
+
+def test_layouts_whose_indices_nobody_would_fill_are_found() -> None:
+    class Like(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.new_empty(2, 2)
+
+    found = pt2wire.to_tree(torch.export.export(Like(), (torch.ones(3, 3),)))
+    graph = found.graph_module.graph
+    assert graph.nodes[0].target == "torch.ops.aten.new_empty.default"
+    assert validate_operators(found) == []
+    graph.tensor_values["x"].layout = types.Layout.SparseBsc
+    (finding,) = validate_operators(found)
+    expected = "expected a layout whose indices torch.ops.aten.new_empty.default fills, found SparseBsc"
+    assert finding.message.startswith(expected)
+    graph.nodes[0].target = "torch.ops.aten.new_zeros.default"
+    assert validate_operators(found) == []
 
 
 def test_every_rule_about_operators_has_a_lie() -> None:

@@ -14,6 +14,7 @@ from ..exact_values import sequence_items
 from ..extensions import find_extension, schema_of
 from ..findings import Finding
 from ..generated import types
+from ..generated.types import Layout
 from ..operators import NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
 from .parts import Given, parts_problem
 from .rules import Findings
@@ -351,6 +352,14 @@ _DIMENSIONS = frozenset({"dim", "dims", "shifts"})
 #: Operators of PyTorch take tensors of at most 64 dimensions, whatever a caller lets a file describe.
 _MOST_DIMENSIONS = 64
 
+#: Operators that fill the values of what they make and leave the indices of compressed layouts as they find
+#: the memory, so that others read wherever those point.
+_WITHOUT_INDICES = frozenset(
+    f"torch.ops.aten.{name}"
+    for name in "empty full new_empty new_full new_ones normal ones rand randint randn".split()
+)
+_COMPRESSED = frozenset({Layout.SparseCsr, Layout.SparseCsc, Layout.SparseBsr, Layout.SparseBsc})
+
 
 def _length(value: types.Argument | types.Value) -> int:
     """How many items a list has, of whatever kinds; one number is as good as one item."""
@@ -408,6 +417,7 @@ def _check_arguments(
         )
         findings.add("operator-arguments", f"{path}.inputs", message)
     _check_parts(node, given, path, graph, findings)
+    _check_layout(node, given, path, graph, findings)
 
 
 def _check_parts(node: types.Node, given: Given, path: str, graph: types.Graph, findings: Findings) -> None:
@@ -417,6 +427,22 @@ def _check_parts(node: types.Node, given: Given, path: str, graph: types.Graph, 
             if problem is not None:
                 message = f"{problem}, in node {node.name!r} ({node.target})"
                 findings.add("operator-returns", f"{path}.outputs[{position}]", message)
+
+
+def _check_layout(node: types.Node, given: Given, path: str, graph: types.Graph, findings: Findings) -> None:
+    if node.target.rpartition(".")[0] not in _WITHOUT_INDICES:
+        return
+    layout, like = given.get("layout"), given.get("self")
+    made: Layout | None = None
+    if layout is not None and layout.type == "as_layout":
+        made = layout.as_layout
+    elif like is not None and like.type == "as_tensor":
+        made = graph.tensor_values[like.as_tensor.name].layout
+    if made in _COMPRESSED:
+        message = (
+            f"expected a layout whose indices {node.target} fills, found {made.name}, in node {node.name!r}"
+        )
+        findings.add("operator-arguments", f"{path}.inputs", message)
 
 
 def _check_returns(schema: _Schema, node: types.Node, path: str, findings: Findings) -> None:

@@ -53,6 +53,7 @@ def _tensor(name: str) -> types.Argument:
 
 
 _X = _tensor("x")
+_CSR = A.of_layout(types.Layout.SparseCsr)
 _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
     "from_file that writes": (
         _calls(
@@ -117,6 +118,19 @@ _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
         ),
         "its indices are not checked",
     ),
+    "_sparse_compressed_tensor_with_dims": (
+        _calls(
+            "aten._sparse_compressed_tensor_with_dims.default",
+            *(("nnz", A.of_int(9)), ("dense_dim", A.of_int(0)), ("size", A.of_ints([4, 3]))),
+            *(("blocksize", A.of_ints([])), ("index_dtype", A.of_scalar_type(types.ScalarType.LONG))),
+            *(("dtype", A.of_scalar_type(types.ScalarType.FLOAT)), ("layout", _CSR)),
+        ),
+        "its indices are what the memory held",
+    ),
+    "empty with indices": (
+        _calls("aten.empty.memory_format", ("size", A.of_ints([4, 3])), ("layout", _CSR)),
+        "its indices are what the memory held",
+    ),
     "_reshape_alias": (
         _calls(
             "aten._reshape_alias.default",
@@ -163,6 +177,29 @@ _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
         "it trusts its arguments",
     ),
     "mkldnn.data_ptr": (_calls("mkldnn.data_ptr.default", ("t", _X)), "it shows an address"),
+    "mkldnn_rnn_layer": (
+        _calls(
+            "aten.mkldnn_rnn_layer.default",
+            *(("input", _X), *((f"weight{index}", _X) for index in range(4)), ("hx_", _X), ("cx_", _X)),
+            *(("reverse", A.of_bool(False)), ("batch_sizes", A.of_ints([])), ("mode", A.of_int(2))),
+            *(("hidden_size", A.of_int(400)), ("num_layers", A.of_int(1)), ("has_biases", A.of_bool(True))),
+            *((name, A.of_bool(False)) for name in ("bidirectional", "batch_first", "train")),
+        ),
+        "the sizes of what it is given are not checked",
+    ),
+    "qconv_prepack": (
+        _calls(
+            "onednn.qconv_prepack.default",
+            *(("weight", _X), ("w_scales", _X), ("x_scale", A.of_float(0.1)), ("x_zp", A.of_int(0))),
+            *(("stride", A.of_ints([0, 0])), ("padding", A.of_ints([0, 0]))),
+            *(("dilation", A.of_ints([1, 1])), ("groups", A.of_int(0)), ("x_shape", A.of_none(True))),
+        ),
+        "it divides by the number of groups",
+    ),
+    "a packed weight": (
+        _calls("quantized.linear_prepack.default", ("W", _X), ("B", A.of_none(True))),
+        "packed weights are trusted",
+    ),
     "record_stream": (_calls("aten.record_stream.default", ("self", _X), ("s", A.of_int(7))), "raw streams"),
     "an operator that does not exist": (
         _calls("aten.evil.default", ("self", _X)),

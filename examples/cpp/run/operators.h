@@ -26,8 +26,6 @@ struct Call {
 
 /// Operators that reach outside the program or trust their arguments; pt2wire's Python side refuses the same.
 constexpr std::string_view denied_operators[] = {
-    "_quantized.conv_transpose1d_prepack",
-    "_quantized.linear_prepack_fp16",
     "aten._adaptive_avg_pool2d_backward",
     "aten._adaptive_avg_pool3d_backward",
     "aten._cdist_backward",
@@ -69,6 +67,7 @@ constexpr std::string_view denied_operators[] = {
     "aten._sparse_bsc_tensor_unsafe",
     "aten._sparse_bsr_tensor_unsafe",
     "aten._sparse_compressed_tensor_unsafe",
+    "aten._sparse_compressed_tensor_with_dims",
     "aten._sparse_coo_tensor_unsafe",
     "aten._sparse_coo_tensor_with_dims_and_tensors",
     "aten._sparse_csc_tensor_unsafe",
@@ -98,6 +97,7 @@ constexpr std::string_view denied_operators[] = {
     "aten.grid_sampler_3d_backward",
     "aten.max_pool2d_with_indices_backward",
     "aten.max_pool3d_with_indices_backward",
+    "aten.mkldnn_rnn_layer",
     "aten.mkldnn_rnn_layer_backward",
     "aten.multi_margin_loss_backward",
     "aten.multilabel_margin_loss_backward",
@@ -120,20 +120,10 @@ constexpr std::string_view denied_operators[] = {
     "aten.smooth_l1_loss_backward",
     "aten.unfold_backward",
     "debugprims.load_tensor",
-    "mkl._mkl_reorder_linear_weight",
-    "mkldnn._convolution_transpose_pointwise",
-    "mkldnn._linear_pointwise",
-    "mkldnn._reorder_convolution_transpose_weight",
-    "mkldnn._reorder_convolution_weight",
-    "mkldnn._reorder_mkldnn_rnn_layer_weight",
-    "mkldnn.data_ptr",
-    "mkldnn_prepacked.conv2d_run",
-    "onednn.linear_prepack_fp16",
-    "quantized.embedding_bag_2bit_unpack",
-    "quantized.linear_prepack_fp16",
 };
 constexpr std::string_view denied_namespaces[] = {
-    "c10d", "fsdp", "inductor", "prim", "profiler", "static_runtime", "streams", "symm_mem",
+    "_quantized", "c10d", "fsdp", "inductor", "mkl", "mkldnn", "mkldnn_prepacked", "onednn", "prim", "profiler",
+    "quantized", "sparse", "static_runtime", "streams", "symm_mem",
 };
 
 constexpr std::string_view operator_prefix = "torch.ops.";

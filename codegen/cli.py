@@ -20,7 +20,15 @@ from .faults import Finding, Level, SchemaError, annotation, in_order
 from .history import as_of
 from .lint import RULES, lint
 from .model import Schema
-from .outputs import ForeignError, MisplacedError, compare_files, refuse_misplaced, render_all, write_files
+from .outputs import (
+    ForeignError,
+    MisplacedError,
+    compare_files,
+    importable,
+    refuse_misplaced,
+    render_all,
+    write_files,
+)
 from .render import COMMAND
 from .resolve import load_schema
 from .rule_list import describe
@@ -137,6 +145,11 @@ def _generate(arguments: argparse.Namespace) -> int:
     for path in changed:
         _say(str(out / path))
     _say(f"{out} is up to date with {schema_path} (files changed: {len(changed)})")
+    if not importable(out):
+        hint = "for bindings in Python, name one that is an identifier with --out"
+        print(
+            f"{_NAME}: no statement of Python can import a folder called {out.name}: {hint}", file=sys.stderr
+        )
     return _FINE
 
 

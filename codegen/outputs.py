@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import fcntl
+import keyword
 import os
 import re
+import site
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from . import cpp, data, python, thrift
@@ -114,18 +117,37 @@ def refuse_misplaced(schema_path: Path, out: Path) -> None:
         out: The folder to write, whether it is there or not.
 
     Raises:
-        MisplacedError: The schema lies within, or Python would import what is generated in place of a package
-            that generated code imports itself.
+        MisplacedError: The schema lies within, or Python would import what is generated in place of a module
+            of its own or of an installed package.
+        OSError: Links lead in a circle.
     """
+    with suppress(FileNotFoundError):
+        out.stat()  # which fails where links lead in a circle: what `resolve` does there differs by version
     place = out.resolve()
     if schema_path.resolve().is_relative_to(place):
         raise MisplacedError(f"{out} holds {schema_path}: name a folder for generated code alone with --out")
     nested = (place.parent / "__init__.py").exists()
-    if place.name in {"thrift", *sys.stdlib_module_names} and not nested:
+    if nested:
+        return
+    hidden = "Python's own" if place.name in sys.stdlib_module_names else "the installed"
+    if place.name in {"thrift", "pt2wire", *sys.stdlib_module_names} or _installed(place):
         raise MisplacedError(
-            f"{out} would hide Python's own `{place.name}` from all code beside it, what is generated too:"
+            f"{out} would hide {hidden} `{place.name}` from all code beside it, what is generated too:"
             " name a folder of another name with --out"
         )
+
+
+def importable(out: Path) -> bool:
+    """Whether a statement of Python can import a folder: its name is an identifier and no keyword."""
+    name = out.resolve().name
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _installed(place: Path) -> bool:
+    """Whether a package is installed under the name of a folder, other than that folder; none is imported."""
+    folders = [*site.getsitepackages(), site.getusersitepackages()]
+    spec = PathFinder.find_spec(place.name, folders)
+    return spec is not None and str(place) not in (spec.submodule_search_locations or ())
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -270,17 +271,46 @@ def test_the_folder_of_the_schema_takes_no_generated_code(
     assert snapshot(tree) == before
 
 
-@pytest.mark.parametrize("name", ["thrift", "types", "json"])
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        ("thrift", "the installed"),
+        ("pt2wire", "the installed"),
+        ("yaml", "the installed"),
+        ("jinja2", "the installed"),
+        ("types", "Python's own"),
+        ("json", "Python's own"),
+    ],
+)
 def test_a_folder_that_would_hide_a_package_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, hidden: str
 ) -> None:
     (tmp_path / "schema.yaml").write_bytes(SMALL)
     arguments = ["generate", "--schema", str(tmp_path / "schema.yaml"), "--out", str(tmp_path / name)]
     assert main(arguments) == 2
-    assert f"{tmp_path / name} would hide Python's own `{name}` from all code" in capsys.readouterr().err
+    assert f"{tmp_path / name} would hide {hidden} `{name}` from all code" in capsys.readouterr().err
     assert not (tmp_path / name).exists()
     (tmp_path / "__init__.py").touch()  # within a package it has another name
     assert main(arguments) == 0
+
+
+@pytest.mark.parametrize("name", ["class", "1abc", "a-b", "a.b"])
+def test_a_folder_that_python_cannot_import_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "schema.yaml").write_bytes(SMALL)
+    arguments = ["generate", "--schema", str(tmp_path / "schema.yaml"), "--out", str(tmp_path / name)]
+    assert main(arguments) == 0
+    assert f"no statement of Python can import a folder called {name}: " in capsys.readouterr().err
+
+
+def test_a_link_to_itself_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "schema.yaml").write_bytes(SMALL)
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    assert main(["generate", "--schema", str(tmp_path / "schema.yaml"), "--out", str(loop)]) == 2
+    said = f"pt2wire schema: {loop}: {os.strerror(errno.ELOOP)}\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("option", ["--out", "--schema"])

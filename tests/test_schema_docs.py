@@ -21,7 +21,6 @@ from .helpers.schema_page import (
     COMMAND,
     NAMED,
     PAGE,
-    SHOWN,
     WALK,
     apply_patch,
     blocks,
@@ -84,10 +83,16 @@ def test_a_bump_goes_as_the_page_says(fresh: Path, tmp_path: Path, heading: str)
     assert {language for language, _ in steps} == {"diff", "console"}
     for language, text in steps:
         if language == "diff":
-            assert placed(text, SHOWN.read_text()) == text, f"Run: {COMMAND}"
             apply_patch(tree, text)
         else:
             assert performed(tree, text) == text, f"Run: {COMMAND}"
+
+
+@pytest.mark.parametrize(
+    "patch", [text for language, text in blocks(section(DOC, WALK)) if language == "diff"]
+)
+def test_patches_name_the_lines_that_they_change(patch: str) -> None:
+    assert placed(patch) == patch, f"Run: {COMMAND}"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ WALK = "## A bump, step by step"
 #: A block that begins with a comment like `# mine.yaml` is a file of that name.
 NAMED = re.compile(r"(?:#|//) (\S+\.(?:yaml|py|cpp))\n")
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
+_FILE = re.compile(r"^(?=--- )", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d+,\d+ \+\d+,\d+ @@\n((?:[-+ ].*\n|\n)+)", re.M)
 #: A table of rules: first that of lint, then that of breaking.
 _TABLE = re.compile(r"(^\| rule \| endangers \|.*\n\|[- |]*\n)(?:\|.*\n)+", re.M)
@@ -93,20 +94,28 @@ def is_of_schema(patch: str) -> bool:
 def apply_patch(tree: Path, patch: str) -> None:
     """Applies a patch of the page as the page says; what it replaces and stands beside must be there."""
     command = ["patch", "-p0", "--fuzz=0"]
-    subprocess.run(command, input=patch, text=True, cwd=tree, check=True, capture_output=True)
+    done = subprocess.run(command, input=patch, text=True, cwd=tree, check=True, capture_output=True)
+    assert "offset" not in done.stdout, f"{done.stdout}Run: {COMMAND}"
 
 
-def placed(patch: str, schema: str) -> str:
-    """A patch with the places that its lines have in a schema now."""
+def placed(patch: str) -> str:
+    """A patch with the places that its lines have now: of the schema that is shown, and of the runtime."""
+    return "".join(_placed(part) for part in _FILE.split(patch) if part)
+
+
+def _placed(patch: str) -> str:
+    """The same of one file."""
+    name = patch.partition("\n")[0].removeprefix("--- ")
+    source = (SHOWN if is_of_schema(patch) else ROOT / name).read_text()
     shift = 0
 
     def numbered(hunk: re.Match[str]) -> str:
         nonlocal shift
         lines = hunk[1].splitlines(keepends=True)
         old = "".join(line[1:] for line in lines if line[0] != "+")
-        assert schema.count("\n" + old) == 1, f"{schema.count(old)} places in the schema have\n{old}"
-        start = schema.index("\n" + old) + 1
-        number = schema.count("\n", 0, start) + 1
+        assert source.count("\n" + old) == 1, f"{source.count(old)} places in {name} have\n{old}"
+        start = source.index("\n" + old) + 1
+        number = source.count("\n", 0, start) + 1
         removed, added = (sum(line[0] != sign for line in lines) for sign in "+-")
         head = f"@@ -{number},{removed} +{number + shift},{added} @@\n"
         shift += added - removed
@@ -123,7 +132,6 @@ def _table(groups: Iterator[tuple[Rule, ...]], found: re.Match[str]) -> str:
 def refreshed(page: str) -> str:
     """The page with rules, places and prints as they are now."""
     page = _TABLE.sub(partial(_table, iter((lint.RULES, breaking.RULES))), page)
-    schema = SHOWN.read_text()
     walk = section(page, WALK)
     with tempfile.TemporaryDirectory() as scratch:
         fresh = fresh_tree(Path(scratch), page)
@@ -131,9 +139,10 @@ def refreshed(page: str) -> str:
         def again(tree: Path, part: str) -> str:
             def block(match: re.Match[str]) -> str:
                 language, text = match.groups()
-                if language == "diff" and is_of_schema(text):
-                    text = placed(text, schema)
-                    apply_patch(tree, text)
+                if language == "diff":
+                    text = placed(text)
+                    if is_of_schema(text):
+                        apply_patch(tree, text)
                 elif language == "console":
                     text = performed(tree, text)
                 return f"```{language}\n{text}```"

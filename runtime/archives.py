@@ -355,7 +355,7 @@ def _check_writable(
         if problem := alias_problem(meta, None if owner is None else owner.meta):
             raise SerializeError(problem, path=where, hint="Set `meta.alias_of` to None")
         assert owner is not None  # that is a problem
-        if not same_bytes(owner.data, payload.data):
+        if not same_bytes(owner.in_memory(), payload.in_memory()):
             raise SerializeError(
                 f"expected the bytes of {meta.alias_of!r}, whose storage it is said to share, found others",
                 path=where,

@@ -397,6 +397,7 @@ LIES: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
     "sparse": (_set("offset", layout=1), "expected indices, values, found nothing"),
     "symbolic": (_set("offset", sizes=[{"as_expr": {"expr_str": "s0", "hint": None}}]), "symbolic"),
     "negative": (_set("offset", sizes=[{"as_int": -3}]), "at least 0"),
+    "negated truth values": (_set("offset", dtype=12, neg=True), "a dtype that can be negated"),
     "no metadata": (lambda config: config["offset"].update(tensor_meta=None), "metadata of a tensor"),
     "no such record": (lambda config: config["offset"].update(path_name="weight_99"), "weight_99"),
     "another folder": (

@@ -64,6 +64,10 @@ def _negative_stride(weights: types.PayloadConfig) -> None:
     meta_of(weights).strides[0] = types.SymInt.create(as_int=-2)
 
 
+def _conjugated(weights: types.PayloadConfig) -> None:
+    meta_of(weights).conj = True
+
+
 def _symbolic_size(weights: types.PayloadConfig) -> None:
     size = types.SymInt.create(as_expr=types.SymExpr("Symbol('s0', integer=True)"))
     meta_of(weights).strides[0] = size
@@ -140,6 +144,11 @@ LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
         "payload-meta",
         "weights['weight'].tensor_meta",
         "expected strides of at least 0, found -2",
+    ),
+    _conjugated: (
+        "payload-meta",
+        "weights['weight'].tensor_meta",
+        "expected a complex dtype of a conjugated tensor, found FLOAT",
     ),
     _symbolic_size: (
         "payload-meta",

@@ -17,6 +17,7 @@ from ..generated.types import (
     TensorMeta,
 )
 from ..layouts import ITEM_SIZES, element_type
+from ..lazy_bits import bits_problem
 from ..limits import DEFAULT_LIMITS, INT64_MAX, Limits, raising
 
 
@@ -39,13 +40,15 @@ def tensor_extent(meta: TensorMeta, path: str, limits: Limits = DEFAULT_LIMITS) 
 
     Raises:
         DeserializeError: The numbers are symbolic, negative, too large or contradict each other, the layout
-            is not strided, or the dtype is unknown.
+            is not strided, or the dtype is unknown or lacks the operation that is pending.
     """
     if meta.layout != Layout.Strided:
         raise DeserializeError(f"expected a strided tensor, found layout {meta.layout.name}", path=path)
     item_size = ITEM_SIZES.get(element_type(meta))
     if item_size is None:
         raise DeserializeError(f"expected the dtype of a tensor, found {meta.dtype!r}", path=path)
+    if problem := bits_problem(meta):
+        raise DeserializeError(problem, path=path)
     if len(meta.sizes) != len(meta.strides):
         raise DeserializeError(
             f"expected as many strides as sizes, {len(meta.sizes)}, found {len(meta.strides)}", path=path

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..arguments import described
 from ..errors import DeserializeError
 from ..generated.types import PayloadConfig, PayloadMeta
+from ..lazy_bits import flipped
 from ..limits import MIB
 from .extents import check_one_dtype
 from .reader import ArchiveReader
@@ -27,6 +28,11 @@ class Payload:
     meta: PayloadMeta
     data: memoryview
     inner: dict[str, Payload] = field(default_factory=dict)
+
+    def in_memory(self) -> memoryview:
+        """The bytes of the storage as a program has them: others if a conjugation or negation is pending."""
+        meta = self.meta.tensor_meta
+        return self.data if meta is None else flipped(self.data, meta)
 
     def __copy__(self) -> Payload:
         return replace(self)

@@ -28,7 +28,7 @@ from ..archive.records import (
 from ..errors import Pt2WireError, SerializeError
 from ..generated.types import PayloadConfig, PayloadMeta, TensorMeta
 from ..layouts import PARTS
-from ..lazy_bits import apply_bits, is_pending
+from ..lazy_bits import flipped
 from ..objects import object_class
 from ..sparse import parts_of
 from .exact import class_path
@@ -52,17 +52,18 @@ class PayloadRecords:
     _counts: dict[str, int] = field(default_factory=dict)
     _objects: list[Any] = field(default_factory=list)
 
-    def add(self, tensor: torch.Tensor, folder: str, prefix: str) -> str:
+    def add(self, tensor: torch.Tensor, meta: TensorMeta, folder: str, prefix: str) -> str:
         """The name of the payload in `folder` that holds the tensor's storage.
 
         PyTorch reads all views of one payload with one dtype, so a storage that is viewed with two is stored
-        twice. A pending conjugation or negation is applied, since PyTorch's readers know of none.
+        twice. So is one that is viewed with and without a pending conjugation or negation: that is applied,
+        since PyTorch's readers know of none.
         """
-        key = (folder, _storage_key(tensor), tensor.dtype)
+        key = (folder, _storage_key(tensor), tensor.dtype, meta.conj, meta.neg)
         path_name = self._path_names.get(key)
         if path_name is None:
             path_name = self._path_names[key] = self._new_name(folder, prefix)
-            self.contents[folder + path_name] = _contents(tensor)
+            self.contents[folder + path_name] = _contents(tensor.untyped_storage(), meta)
         return path_name
 
     def add_pickled(self, tensor: torch.Tensor, folder: str, prefix: str) -> str:
@@ -110,11 +111,8 @@ def _pickled_object(value: Any, pickle_protocol: int) -> tuple[str, bytes]:
         ) from error
 
 
-def _contents(tensor: torch.Tensor) -> Callable[[], memoryview]:
-    storage, dtype, conj, neg = tensor.untyped_storage(), tensor.dtype, tensor.is_conj(), tensor.is_neg()
-    if conj or neg:
-        return lambda: storage_bytes(apply_bits(storage, dtype, conj, neg))
-    return lambda: storage_bytes(storage)
+def _contents(storage: torch.UntypedStorage, meta: TensorMeta) -> Callable[[], memoryview]:
+    return lambda: flipped(storage_bytes(storage), meta)
 
 
 def export_weights(state_dict: Mapping[str, torch.Tensor], records: PayloadRecords) -> PayloadConfig:
@@ -220,7 +218,7 @@ class _Writer:
         return payload
 
     def _strided(self, fqn: str, tensor: torch.Tensor, meta: TensorMeta) -> PayloadMeta:
-        path_name = self.records.add(tensor, self.folder, self.prefix)
+        path_name = self.records.add(tensor, meta, self.folder, self.prefix)
         payload = _payload(tensor, meta, path_name)
         payload.alias_of = self._owner_elsewhere(fqn, tensor, path_name)
         if not payload.absent:
@@ -275,8 +273,6 @@ def has_storage(value: object) -> TypeGuard[torch.Tensor]:
 def _storage_key(tensor: torch.Tensor) -> Hashable:
     """What tensors that share their memory have in common."""
     storage = tensor.untyped_storage()
-    if is_pending(tensor):  # other bytes are stored than those of other tensors in this memory
-        return str(storage.device), storage._cdata, tensor.is_conj(), tensor.is_neg()
     if storage.device.type == "meta":
         cdata: int = storage._cdata  # no memory that could be compared
         return cdata

@@ -16,12 +16,11 @@ from ..classes import handing_in, known_class, path_of
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import PayloadMeta, TensorMeta
 from ..layouts import PARTS, element_type
-from ..lazy_bits import apply_bits, set_bits
 from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
 from ..warning import warn_user
 from .pickles import open_object, open_pickle
-from .values import import_device, import_dtype, import_layout
+from .values import import_device, import_dtype, import_layout, set_bits
 
 #: Bytes: the largest element. PyTorch's kernels may assume at least this.
 _MEMORY_ALIGNMENT = 16
@@ -39,8 +38,19 @@ class PayloadStorages:
     _storages: dict[tuple[int, torch.device], tuple[memoryview, torch.UntypedStorage]] = field(
         default_factory=dict
     )
-    _pending: dict[object, torch.UntypedStorage] = field(default_factory=dict)
+    _pending: dict[object, tuple[memoryview, memoryview]] = field(default_factory=dict)
     _equal: dict[tuple[int, int], bool] = field(default_factory=dict)
+
+    def memory(self, payload: Payload) -> memoryview:
+        """The bytes of a payload as they are in memory, the same view each time."""
+        meta = payload.meta.tensor_meta
+        assert meta is not None
+        if not (meta.conj or meta.neg):
+            return payload.data
+        key = (id(payload.data), element_type(meta), meta.conj, meta.neg)
+        if key not in self._pending:
+            self._pending[key] = (payload.data, payload.in_memory())
+        return self._pending[key][1]
 
     def same_bytes(self, one: memoryview, two: memoryview) -> bool:
         """Whether two payloads are equal; the bytes of many tensors that share one are compared once."""
@@ -50,21 +60,12 @@ class PayloadStorages:
         return self._equal[key]
 
     def storage(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
-        """The storage for the bytes of one payload, the same one each time."""
+        """The storage for what one payload is in memory, the same one each time."""
         key = (id(data), device)
         if key not in self._storages:
             # Keeping the view keeps its id from being given to another one.
             self._storages[key] = (data, self._make(data, device))
         return self._storages[key][1]
-
-    def pending(
-        self, data: memoryview, device: torch.device, dtype: torch.dtype, conj: bool, neg: bool
-    ) -> torch.UntypedStorage:
-        """The storage for the bytes of a payload of which tensors show the conjugated or negated numbers."""
-        key = (id(data), device, dtype, conj, neg)
-        if key not in self._pending:
-            self._pending[key] = apply_bits(self.storage(data, device), dtype, conj, neg)
-        return self._pending[key]
 
     def _make(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
         if device.type == "meta" or len(data) == 0:
@@ -162,8 +163,8 @@ class _Maker:
             raise DeserializeError("expected metadata of a tensor, found none", path=where)
         if meta.tensor_meta.layout in PARTS:
             return self._sparse(payload, meta.tensor_meta, where)
-        data = _shared(payload, self.payloads, self.weights, self.storages, where)
         extent = tensor_extent(meta.tensor_meta, where, self.permissions.limits)
+        data = _shared(payload, self.payloads, self.weights, self.storages, where)
         device = import_device(meta.tensor_meta.device)
         # PyTorch marks no weight as absent, it writes an empty payload.
         if meta.absent or (len(data) == 0 and extent.nbytes > 0 and device.type != "meta"):
@@ -288,21 +289,23 @@ def _shared(
     storages: PayloadStorages,
     where: str,
 ) -> memoryview:
-    """The bytes to use: those of another tensor where the config says that the storage is shared."""
+    """The memory to use: that of another tensor where the config says that the storage is shared."""
+    memory = storages.memory(payload)
     name = payload.meta.alias_of
     if name is None:
-        return payload.data
+        return memory
     owner = weights.get(name) or payloads.get(name)
     if problem := alias_problem(payload.meta, None if owner is None else owner.meta):
         raise DeserializeError(problem, path=where)
     assert owner is not None  # that is a problem
-    if not storages.same_bytes(owner.data, payload.data):
+    shared = storages.memory(owner)
+    if not storages.same_bytes(shared, memory):
         raise DeserializeError(
             f"expected the bytes of {name!r}, whose storage it is said to share, found others",
             path=where,
             hint="The file was changed by a tool that does not know of sharing",
         )
-    return owner.data
+    return shared
 
 
 def _tensor(
@@ -318,13 +321,9 @@ def _tensor(
     try:
         dtype = import_dtype(meta.tensor_meta)
         tensor = torch.empty(0, dtype=dtype, device=device)
-        conj, neg = bool(meta.tensor_meta.conj), bool(meta.tensor_meta.neg)
-        if conj or neg:
-            storage = storages.pending(data, device, dtype, conj, neg)
-        else:
-            storage = storages.storage(data, device)
+        storage = storages.storage(data, device)
         tensor.set_(storage, extent.storage_offset, extent.sizes, extent.strides)
-        return _finished(set_bits(tensor, conj, neg), meta, meta.tensor_meta)
+        return _finished(set_bits(tensor, meta.tensor_meta), meta, meta.tensor_meta)
     except RuntimeError as error:  # an integer that requires grad, a device without the dtype
         raise DeserializeError(f"cannot make this tensor: {error}", path=where) from error
 

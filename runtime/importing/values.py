@@ -15,7 +15,6 @@ from torch.nn import Module
 from ..errors import DeserializeError
 from ..generated import types
 from ..layouts import PARTS
-from ..lazy_bits import set_bits
 from ..names import check_device, check_value_name
 from ..permissions import NO_PERMISSIONS, Permissions
 from ..sparse import put_together
@@ -199,7 +198,7 @@ class FakeTensors:
         element = self._element(meta, own) if meta.layout is types.Layout.Strided else self._sparse(meta)
         tensor = FakeTensor(self.mode, element, import_device(meta.device))
         if meta.conj or meta.neg:
-            pending = set_bits(tensor, bool(meta.conj), bool(meta.neg))
+            pending = set_bits(tensor, meta)
             assert isinstance(pending, FakeTensor)
             tensor = pending
         if meta.requires_grad:
@@ -350,6 +349,13 @@ def _device(kind: str, index: int | None) -> torch.device:
         return torch.device(kind) if index is None else torch.device(kind, index)
     except RuntimeError as error:
         raise DeserializeError(f"expected a device that torch knows, found {kind!r}") from error
+
+
+def set_bits(tensor: torch.Tensor, meta: types.TensorMeta) -> torch.Tensor:
+    """A view of the same memory with the conjugation and negation that are pending."""
+    if meta.conj:
+        tensor = tensor.conj()
+    return torch._neg_view(tensor) if meta.neg else tensor
 
 
 def import_scalar_type(scalar_type: types.ScalarType) -> torch.dtype:

@@ -90,6 +90,20 @@ def input_mutation_as_output(self, x, state):
     return state * x.size(0)
 
 
+def _conjugates(m):
+    base = randn(4, dtype=torch.complex64)
+    m.register_buffer("conjugate", base.conj())
+    m.register_buffer("base", base)
+    m.register_buffer("negated", base.conj().imag)
+    m.register_buffer("hidden", torch._neg_view(base[1:]), persistent=False)
+
+
+@LOOPS.case(lambda: call(randn(4)), _conjugates)
+def weights_in_one_memory_with_their_conjugates(self, x):
+    self.base.mul_(2 + 1j)
+    return x + self.conjugate, x * self.negated, self.hidden + 1
+
+
 @torch.compiler.nested_compile_region
 def _region(x, y):
     return (x @ y).sin()
@@ -231,7 +245,9 @@ _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def _plain(value: Any) -> Any:
-    """A value as files of libtorch have it: no parameters, and of the newest dtypes the bits."""
+    """A value as files of libtorch have it: no parameter, nothing pending, of the newest dtypes the bits."""
+    if isinstance(value, Tensor) and (value.is_conj() or value.is_neg()):
+        value = value.resolve_conj().resolve_neg()
     if isinstance(value, nn.Parameter):
         value = value.detach().requires_grad_(value.requires_grad)
     return value.view(_INTEGERS[value.itemsize]) if getattr(value, "dtype", None) in _DTYPES[:-1] else value

@@ -29,12 +29,13 @@ inline Values read_inputs(const std::string& path) {
   }
 }
 
-/// Tensors as a file can hold them: libtorch writes storages by address, and so each with one dtype.
+/// Tensors as a file can hold them: libtorch writes storages by address, and so each with one dtype; and by a function that
+/// torch.load does not call if conjugations or negations are pending.
 class Writable {
  public:
   IValue operator()(IValue value) {
     if (!value.isTensor()) return value;
-    at::Tensor tensor = value.toTensor();
+    at::Tensor tensor = value.toTensor().resolve_conj().resolve_neg();
     const c10::ScalarType dtype = dtype_in_files(tensor.scalar_type());
     if (dtype != tensor.scalar_type()) tensor = tensor.view(dtype);
     const auto [seen, is_new] = dtypes_.emplace(tensor.storage().data(), dtype);

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_neg_view.h>
+#include <ATen/ops/clone.h>
+#include <ATen/ops/conj.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/Storage.h>
 
@@ -10,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "pt2wire/archive.h"
@@ -37,23 +41,49 @@ class WeightLoader {
   at::Tensor tensor(const pt2wire::Weight& weight) {
     if (weight.payload.empty() && weight.extent != 0) fail("the file has no bytes of it: the program was exported with fake weights");
     const c10::Device device = to_c10(weight.meta->tensor_meta->device);
-    const at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(to_c10(weight.dtype)).device(device));
+    at::Tensor tensor = at::empty({0}, at::TensorOptions().dtype(to_c10(weight.dtype)).device(device));
     tensor.set_(storage(weight, device), weight.storage_offset, weight.sizes, weight.strides);
+    if (pending(weight).conj) tensor = at::conj(tensor);
+    if (pending(weight).neg) tensor = at::_neg_view(tensor);
     // Nothing is differentiated here. But operators choose algorithms by this, and so the last bits of their results.
     return tensor.set_requires_grad(weight.meta->tensor_meta->requires_grad);
   }
 
  private:
+  struct Pending {
+    bool conj, neg;
+  };
+
+  static Pending pending(const pt2wire::Weight& weight) {
+    const pt2wire::TensorMeta& tensor = *weight.meta->tensor_meta;
+    return {tensor.conj.value_or(false), tensor.neg.value_or(false)};
+  }
+
   const c10::Storage& storage(const pt2wire::Weight& weight, c10::Device device) {
-    c10::Storage& storage = by_payload_[weight.payload.data()];
+    const Pending operations = pending(weight);
+    c10::Storage& storage = by_payload_[{weight.payload.data(), operations.conj, operations.neg}];
     // A constant that shares the storage of a weight lies in the file twice, as PyTorch wants it, but is one tensor.
     const auto owner = weight.meta->alias_of ? by_name_.find(*weight.meta->alias_of) : by_name_.end();
     if (owner != by_name_.end()) {
       storage = owner->second;
     } else if (!storage) {
-      storage = storage_of(weight.payload, device);
+      storage = in_memory(storage_of(weight.payload, device), weight);
     }
     return by_name_.emplace(weight.fqn, storage).first->second;
+  }
+
+  /// What was in memory: a file has the numbers of a tensor whose conjugation or negation was pending.
+  static c10::Storage in_memory(const c10::Storage& stored, const pt2wire::Weight& weight) {
+    const Pending operations = pending(weight);
+    if (!operations.conj && !operations.neg) return stored;
+    const at::Tensor bytes = at::empty({0}, at::TensorOptions().dtype(at::kByte).device(stored.device()));
+    bytes.set_(stored, 0, {static_cast<std::int64_t>(stored.nbytes())}, {1});
+    const c10::Storage copy = bytes.clone().storage();
+    const at::Tensor numbers = at::empty({0}, at::TensorOptions().dtype(to_c10(weight.dtype)).device(stored.device()));
+    numbers.set_(copy, 0, {static_cast<std::int64_t>(copy.nbytes() / pt2wire::item_size(weight.dtype))}, {1});
+    if (operations.conj) numbers.conj_physical_();
+    if (operations.neg) numbers.neg_();
+    return copy;
   }
 
   /// The payload itself, or a copy: on another device, or because operators expect alignment.
@@ -69,7 +99,7 @@ class WeightLoader {
     return bytes.to(device, at::kByte, /*non_blocking=*/false, /*copy=*/true).storage();
   }
 
-  std::map<const std::uint8_t*, c10::Storage> by_payload_;
+  std::map<std::tuple<const std::uint8_t*, bool, bool>, c10::Storage> by_payload_;
   std::map<std::string, c10::Storage, std::less<>> by_name_;
 };
 

@@ -300,6 +300,13 @@ RULES = (
         names.taken_words,
     ),
     LintRule(
+        "apache-name",
+        Level.STYLE,
+        "what Apache's compiler makes of schema.thrift compiles in C++, whatever things are called",
+        "an enum value `type`, `MAX` or `SIGINT`, or one with the name of its enum",
+        names.apache_names,
+    ),
+    LintRule(
         "reserved-form",
         Level.SOURCE,
         "names are not of a form that C++ or Python treats specially",

@@ -31,6 +31,22 @@ def _taken(
         yield Report(position, message, "Choose another name")
 
 
+def apache_names(schema: Schema) -> Iterator[Report]:
+    """No name is one that Apache's C++ has a macro or another use for."""
+    for definition in schema.types.values():
+        is_enum = definition.kind is Kind.ENUM
+        taken = words.APACHE_VALUES | {definition.name} if is_enum else words.APACHE_MEMBERS
+        yield from _apaches(definition.position, definition.name, definition.name, words.APACHE_TYPES)
+        for member in members(definition):
+            yield from _apaches(member.position, member.name, f"{definition.name}.{member.name}", taken)
+
+
+def _apaches(position: Position, name: str, shown: str, taken: frozenset[str]) -> Iterator[Report]:
+    if name in taken or name.startswith("BOOST_"):
+        message = f"`{shown}` has a meaning of its own where Apache's C++ of schema.thrift stands"
+        yield Report(position, message, "Apache's C++ does not compile with it; choose another name")
+
+
 def reserved_forms(schema: Schema) -> Iterator[Report]:
     """No name has a form that languages keep for their own use."""
     for name, item in items(schema):

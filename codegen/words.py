@@ -9,7 +9,7 @@ import builtins
 import keyword
 
 from . import cpp
-from .macros import MACROS
+from .macros import APACHE_MACROS, MACROS
 
 #: What Apache's compiler refuses as a name: its own words, and those of languages it generates for.
 THRIFT = frozenset(
@@ -117,6 +117,11 @@ TApplicationException TException TFrozenDict TMessageType TProtocolException TTr
 fix_spec fname ftype int16_t int32_t int64_t iprot oprot sys uint32_t
 """.split()
 )
+
+#: Names that keep what Apache's compiler makes in C++ from compiling: of types, of their members, of values.
+APACHE_TYPES = APACHE_MACROS | {"TBase", "out", "swap", "to_string", "tracker", "xfer"}
+APACHE_MEMBERS = APACHE_MACROS | {"int16_t", "out", "rhs", "to_string", "uint32_t"}
+APACHE_VALUES = APACHE_MACROS | {"type"}
 
 #: Words of the schema language itself: a type so named could not be told from them.
 SCHEMA = frozenset({"optional", "list", "map", "bool", "i64", "integer", "double", "string", "binary"})

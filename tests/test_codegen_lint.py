@@ -246,6 +246,20 @@ PAIRS = [
             ("Adds A.w.", "Adds A.w, A.y.", "`A.y` came with 8.20, and the log does not say so"),
         )
     ),
+    *(
+        pair("apache-name", bad, good, f"`{name}` has a meaning of its own where Apache's C++")
+        for name, bad, good in (
+            ("E.type", value(f"{MARK}type: {{value: 1, doc: T.}}"), value("types: {value: 1, doc: T.}")),
+            ("E.E", value(f"{MARK}E: {{value: 1, doc: T.}}"), value("F: {value: 1, doc: T.}")),
+            ("E.MAX", value(f"{MARK}MAX: {{value: 1, doc: T.}}"), value("MOST: {value: 1, doc: T.}")),
+            (
+                "A.isset",
+                field(f"{MARK}isset: {{id: 20, type: i64, doc: Y.}}"),
+                field("y: {id: 20, type: i64, doc: Y.}"),
+            ),
+            ("TBase", indented(STRUCT.replace("A:", f"{MARK}TBase:", 1)), indented(STRUCT)),
+        )
+    ),
     pair(
         "keyword",
         field(f"{MARK}lambda: {{id: 20, type: i64, doc: Y.}}"),

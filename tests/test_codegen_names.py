@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import builtins
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from pt2wire.codegen import cpp, words
-from pt2wire.codegen.macros import MACROS
+from pt2wire.codegen.macros import APACHE_MACROS, MACROS
 
 from .helpers import cpp as cpp_helpers
 from .helpers import schema_names as names
@@ -48,9 +49,20 @@ def test_types_are_not_called_as_what_comparisons_call_their_arguments() -> None
 def test_nothing_is_called_as_a_macro_of_the_headers_that_ours_include(compiler: str, standard: str) -> None:
     """Of those that a schema of one's own can be used with; archive.h needs PyTorch's `ScalarType`."""
     for header in ("schema.h", "json.h"):
-        found = names.cpp_macros(compiler, standard, header)
+        found = names.cpp_macros(compiler, standard, f"pt2wire/{header}")
         assert {"EINVAL", "INT8_MAX"} <= found
         assert found <= MACROS | cpp.KEYWORDS, f"{sorted(found - MACROS - cpp.KEYWORDS)} of {header}"
+
+
+@pytest.mark.skipif(shutil.which("thrift") is None, reason="needs Apache's thrift compiler")
+def test_lint_knows_the_macros_of_the_headers_that_apaches_cpp_includes(tmp_path: Path) -> None:
+    names.compile_with_apache(tmp_path)
+    code = "".join(path.read_text() for path in tmp_path.glob("marked_types.*"))
+    headers = re.findall(r"^#include <(.*)>", code, re.M)
+    assert "thrift/TBase.h" in headers
+    found = {name for name in names.cpp_macros("clang++", "c++17", *headers) if name[:6] != "BOOST_"}
+    assert {"MAX", "SIGINT", "isset"} <= found
+    assert found <= APACHE_MACROS | MACROS | cpp.KEYWORDS
 
 
 def test_members_are_not_called_as_what_their_classes_name_in_cpp() -> None:

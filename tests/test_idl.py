@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pt2wire.codegen import thrift, words
+from pt2wire.codegen.lint import lint
 from pt2wire.codegen.model import (
     Field,
     Kind,
@@ -278,6 +279,51 @@ def test_a_cycle_over_maps_is_found_exactly_where_cpp_does_not_compile(
     done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", str(source)], capture_output=True, text=True)
     assert (done.returncode == 0) is compiles, done.stderr
     assert compiles or "incomplete type" in done.stderr
+
+
+NAMES = """\
+Kind:
+  kind: enum
+  since: "8.2"
+  doc: K.
+  values:
+    ONE: {value: 1, doc: O.}
+Leaf:
+  kind: struct
+  since: "8.2"
+  doc: L.
+  fields:
+    note: {id: 1, type: i64, doc: N.}
+    kind: {id: 2, type: Kind, doc: K.}
+Whole:
+  kind: struct
+  since: "8.2"
+  doc: W.
+  fields:
+    leaf: {id: 1, type: Leaf, doc: L.}
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("ONE:", "type:"),
+        ("ONE:", "Kind:"),
+        ("ONE:", "SIGINT:"),
+        ("note:", "rhs:"),
+        ("note:", "int16_t:"),
+        ("Leaf", "TBase"),
+        ("note:", "type:"),
+        ("Leaf", "rhs"),
+    ],
+)
+def test_lint_finds_names_exactly_where_cpp_does_not_compile(tmp_path: Path, before: str, after: str) -> None:
+    schema = parse_schema(indented(NAMES.replace(before, after)).encode(), "sample.yaml")
+    found = [finding for finding in lint(schema) if finding.rule == "apache-name"]
+    (tmp_path / "sample.thrift").write_text(thrift.outputs(schema)["schema.thrift"])
+    source = generated("cpp", tmp_path / "sample.thrift", tmp_path) / "sample_types.cpp"
+    done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", str(source)], capture_output=True, text=True)
+    assert bool(found) is (done.returncode != 0), done.stderr
 
 
 @given(types_of(with_cycles=True))

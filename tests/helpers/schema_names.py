@@ -164,9 +164,9 @@ def _cpp_listed() -> Iterator[str]:
     yield from set(found) - parameters
 
 
-def cpp_macros(compiler: str, standard: str, header: str) -> set[str]:
-    """What no name can be in C++, as the compiler replaces it where one of our headers is included."""
-    code = f'#include "pt2wire/{header}"\n'.encode()
+def cpp_macros(compiler: str, standard: str, *headers: str) -> set[str]:
+    """What no name can be in C++, as the compiler replaces it where headers are included."""
+    code = "".join(f"#include <{header}>\n" for header in headers).encode()
     listing = run([compiler, *_CPP, f"-std={standard}", "-dM", "-E", "-"], code).decode()
     names = set(re.findall(r"^#define (\w+)", listing, re.M))
     return {name for name in names if not name.startswith("_") and "__" not in name}

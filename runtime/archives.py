@@ -16,7 +16,7 @@ from .archive.reader import ArchiveReader
 from .archive.record_names import RecordNames, check_program_names
 from .archive.sources import Source
 from .archive.target import Target
-from .arguments import check_limits, described
+from .arguments import check_flags, check_limits, described
 from .called_with import inputs_digest
 from .errors import Pt2WireError, SerializeError, joined
 from .findings import Finding
@@ -148,6 +148,7 @@ def read_archive(
         DeserializeError: As for `read`; or the archive has no such program.
     """
     demanded = check_form(form)
+    check_flags(verify=verify)
     check_limits(limits)
     reader = ArchiveReader(f, limits=limits)
     index = read_index(reader)
@@ -229,6 +230,7 @@ def write(
         {'note.txt': b'checked'}
     """
     forms = check_formats(formats)
+    check_flags(compress=compress, durable=durable, drop_unknown=drop_unknown, allow_unsound=allow_unsound)
     if not isinstance(archive, Archive):
         raise TypeError(f"expected an Archive, found {type(archive).__name__}")
     check_limits(limits)

@@ -59,6 +59,23 @@ def check_limits(limits: object) -> None:
         raise TypeError(f"expected limits as pt2wire.Limits, found {type(limits).__name__}")
 
 
+def check_flags(**flags: object) -> None:
+    """Refuse what is neither True nor False: any other text or number would be taken for one of them.
+
+    Raises:
+        TypeError: It names the argument.
+
+    Example:
+        >>> check_flags(mmap=True, verify="no")
+        Traceback (most recent call last):
+        ...
+        TypeError: expected verify as True or False, found 'no'
+    """
+    for argument, value in flags.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"expected {argument} as True or False, found {value!r:.80}")
+
+
 def check_list(value: Iterable[Any], argument: str, of: str) -> list[Any]:
     """The items of an argument that lists some.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .archive import records
 from .archive.target import open_target
 from .archives import Archive, write
+from .arguments import check_flags
 from .errors import SerializeError
 from .format_versions import as_ours, with_writer
 from .generated import types
@@ -50,6 +51,7 @@ def convert(
         >>> convert(model, program)
         ['2 weights', 'the example inputs']
     """
+    check_flags(drop_unknown=drop_unknown, allow_unsound=allow_unsound)
     to_format = to_format or format_of(target)
     if to_format is None:
         raise SerializeError(

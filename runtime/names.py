@@ -94,7 +94,8 @@ def check_device(kind: str, index: int | None) -> str | None:
 
 
 _ESCAPE = re.compile(r"\\(?:[\\abfnrtvxNuU0-7]|\Z)")
-_CONTROL = frozenset(map(chr, (*range(32), *range(127, 160))))
+#: Control characters but for tabs, which end no text.
+_CONTROL = frozenset(map(chr, (*range(32), *range(127, 160)))) - {"\t"}
 
 
 def check_text(text: str) -> str | None:
@@ -115,7 +116,7 @@ def check_text(text: str) -> str | None:
         if character in "\"'":
             return "holds a quote, which PyTorch pastes into source unescaped"
         if character in _CONTROL:
-            return f"holds {character!r}, which is a control character"
+            return f"holds {character!r}, which is a control character other than a tab"
     return None
 
 

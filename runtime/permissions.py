@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from .arguments import check_limits, check_list
+from .arguments import check_flags, check_limits, check_list
 from .limits import DEFAULT_LIMITS, Limits
 
 MissingWeights = Literal["error", "meta"]
@@ -67,8 +67,7 @@ def permit(
         ...
         TypeError: expected operators as namespace.name, such as 'aten.from_file', found 'from_file'
     """
-    if not isinstance(allow_pickle, bool):
-        raise TypeError(f"expected allow_pickle as True or False, found {allow_pickle!r:.80}")
+    check_flags(allow_pickle=allow_pickle)
     check_limits(limits)
     operators = check_list(allow_operators, "allow_operators", "operators")
     classes = check_list(types, "types", "classes")

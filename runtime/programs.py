@@ -17,7 +17,7 @@ from .archive.record_names import check_program_names
 from .archive.sources import Source
 from .archive.target import Target
 from .archives import Archive, read_archive
-from .arguments import check_name, check_versions, mistaken
+from .arguments import check_flags, check_name, check_versions, mistaken
 from .comparing import check_digest, check_expected
 from .errors import Pt2WireError, joined
 from .exporting import export_program
@@ -88,6 +88,7 @@ def save(
         True
     """
     forms = check_formats(formats)
+    check_flags(compress=compress, durable=durable)
     if isinstance(f, ExportedProgram):
         raise TypeError("expected the program first and the file second: save(ep, f)")
     programs = _named(ep)
@@ -340,6 +341,7 @@ def _load(
     expected_digest: str | None = None,
 ) -> tuple[Archive, dict[str, ExportedProgram]]:
     """An archive, and some programs of it, or all, which share memory where they did."""
+    check_flags(mmap=mmap, verify=verify)
     check_versions(expected_opset_version, "expected_opset_version")
     check_expected(expected_digest)
     devices = None if device is None else Devices(device)

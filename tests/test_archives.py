@@ -332,3 +332,14 @@ def test_archives_are_copied_and_pickled_whole(carry: Any, tmp_path: Path) -> No
     shallow = copy.copy(old["one.weight"])
     assert shallow.data is old["one.weight"].data
     assert copy.copy(archive).weights is archive.weights
+
+
+@pytest.mark.parametrize("flag", ["compress", "durable", "drop_unknown", "allow_unsound"])
+def test_flags_are_true_or_false(flag: str) -> None:
+    archive = pt2wire.read(io.BytesIO(linear_archive()))
+    flags: dict[str, Any] = {flag: "False"}
+    with pytest.raises(TypeError, match=f"expected {flag} as True or False, found 'False'"):
+        pt2wire.write(archive, io.BytesIO(), **flags)
+    if flag in ("compress", "durable"):
+        with pytest.raises(TypeError, match=f"expected {flag} as True or False, found 'False'"):
+            pt2wire.save(linear_program(), io.BytesIO(), **flags)

@@ -224,6 +224,7 @@ def test_data_that_was_not_saved_cannot_be_moved() -> None:
     [
         ("moon", ValueError, "expected a device such as 'cuda:1', found 'moon'"),
         ({"cpu": "moon"}, ValueError, "found 'moon'"),
+        ("privateuseone", ValueError, "expected a device that this PyTorch has, found 'privateuseone'"),
         (3, TypeError, "expected a device, a mapping of devices or a function .* found int"),
         ({"cpu": 3}, TypeError, "expected a device such as 'cuda:1', found int"),
         (lambda old: 3, TypeError, "expected a device such as 'cuda:1', found int"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,3 +136,12 @@ def test_every_option_is_tried() -> None:
     tried = {*PERMITTING, *DEMANDING, *PLACING}
     assert set(inspect.signature(pt2wire.load_all).parameters) == {"f", *tried}
     assert set(inspect.signature(pt2wire.load).parameters) == {"f", *tried, *OF_ONE}
+
+
+@pytest.mark.parametrize("flag", ["mmap", "verify"])
+@pytest.mark.parametrize("value", [None, "no", torch.ones(2)], ids=str)
+def test_flags_are_true_or_false(flag: str, value: Any) -> None:
+    flags = {flag: value}
+    for load in (pt2wire.load, pt2wire.load_all):
+        with pytest.raises(TypeError, match=f"expected {flag} as True or False, found"):
+            load(io.BytesIO(linear_archive()), **flags)

@@ -174,3 +174,23 @@ def test_saving_warns_of_the_policy_of_a_checkpoint() -> None:
         UserWarning, match="policy of the checkpoint `tag_activation_checkpoint` is a function"
     ):
         pt2wire.save(MODELS["checkpoint_strict"].program(), io.BytesIO())
+
+
+def test_a_text_with_a_tab_is_an_input_as_any_other() -> None:
+    class Model(nn.Module):
+        def forward(self, x: torch.Tensor, text: str) -> torch.Tensor:
+            return x * len(text)
+
+    x, file, theirs = torch.ones(2), io.BytesIO(), io.BytesIO()
+    ep = export(Model(), (x, "a\tb"))
+    pt2wire.save(ep, file)
+    torch.export.save(ep, theirs)
+    for loaded in (pt2wire.load(file), pytorch_load(file.getvalue()), pytorch_load(theirs.getvalue())):
+        module = loaded.module()
+        assert torch.equal(module(x, "a\tb"), x * 3)
+        with pytest.raises((RuntimeError, AssertionError)):
+            module(x, "a b")
+    with pytest.raises(
+        pt2wire.SerializeError, match=r"'\\x01', which is a control character other than a tab"
+    ):
+        pt2wire.save(export(Model(), (x, "a\x01b")), io.BytesIO())

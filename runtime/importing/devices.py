@@ -190,4 +190,7 @@ def _parsed(device: object) -> torch.device:
 
 def _indexed(device: torch.device) -> torch.device:
     """The device as tensors on it name it: operators that compare devices tell "cuda" from "cuda:0"."""
-    return FakeTensor(FakeTensorMode(), torch.empty(0, device="meta"), device).device
+    try:
+        return FakeTensor(FakeTensorMode(), torch.empty(0, device="meta"), device).device
+    except (AttributeError, RuntimeError) as error:  # a backend that no package has registered
+        raise ValueError(f"expected a device that this PyTorch has, found '{device}'") from error

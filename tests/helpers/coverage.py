@@ -95,14 +95,16 @@ Nor is compared what follows, which neither keeps as it was:
 
 Nor does either keep what PyTorch notes for itself while it traces, most of which it notes anew when a
 loaded program is decomposed or compiled: of a node `tensor_meta`, `example_value`, `seq_nr`,
-`original_aten`, `desc`, `is_functional_regenerated`, and that the `val` of a weight is an `nn.Parameter`,
-as in some strict exports; of a graph module `inline_constraints`, `partition_names`, `module_call_specs`,
-`dynamo_compile_id` and `dynamo_flat_name_to_original_fqn`. What users note stands under `custom`, which is
-kept.
+`original_aten`, `desc`, `is_functional_regenerated`, `eager_input_vals`, whatever is None, and that the
+`val` of a weight is an `nn.Parameter`, as in some strict exports; of a graph module `inline_constraints`,
+`partition_names`, `module_call_specs`, `dynamo_compile_id` and `dynamo_flat_name_to_original_fqn`. What
+users note stands under `custom`, which is kept.
 
-PyTorch saves one thing that pt2wire refuses, by name: keys with quotes in dictionaries of inputs, which
-PyTorch pastes into source. Of programs with such keys, PyTorch can call only those that check no size behind
-the key. Integers beyond 64 bits, which Thrift cannot hold, are saved as JSON alone, with a warning; no C++
+PyTorch saves two things that pt2wire refuses, by name, as PyTorch pastes them into source: keys with quotes
+in dictionaries of inputs, and texts as inputs that hold quotes, escapes or control characters other than
+tabs. Of programs with such keys, PyTorch can call only those that check no size behind the key; of those
+with such texts, only the ones with control characters that end no line, which could steer a terminal from a
+message. Integers beyond 64 bits, which Thrift cannot hold, are saved as JSON alone, with a warning; no C++
 reads them, and where PyTorch's makes other numbers of them, that of pt2wire is an error.
 
 Calls of Triton kernels, which `run_decompositions(decompose_custom_triton_ops=True)` takes out of operators

@@ -535,6 +535,26 @@ def test_lie_is_found(change: Callable[[types.Node], None]) -> None:
     assert [(finding.rule, finding.path, finding.message) for finding in found] == LIES[change]
 
 
+def test_numbers_among_optional_tensors_are_found() -> None:
+    class Picks(nn.Module):
+        def forward(self, x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+            return x[:, index] * x.size(0)
+
+    rows = torch.export.Dim("rows")
+    ep = torch.export.export(Picks(), (torch.ones(3, 2), torch.tensor([0])), dynamic_shapes=({0: rows}, None))
+    lying = pt2wire.to_tree(ep)
+    nodes = lying.graph_module.graph.nodes
+    size, pick = nodes[0], next(node for node in nodes if node.target == "torch.ops.aten.index.Tensor")
+    pick.inputs[1].arg.as_optional_tensors[1].as_tensor.name = size.outputs[0].as_sym_int.as_name
+    assert [(finding.path, finding.message) for finding in pt2wire.validate(lying)] == [
+        (
+            f"graph_module.graph.nodes[{nodes.index(pick)}].inputs[1].arg",
+            "expected List[Optional[Tensor]] for 'indices' of torch.ops.aten.index.Tensor, "
+            f"found 'sym_size_int_1', which is no tensor, in node {pick.name!r}",
+        )
+    ]
+
+
 def test_layouts_whose_indices_nobody_would_fill_are_found() -> None:
     class Like(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

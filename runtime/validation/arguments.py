@@ -50,8 +50,11 @@ def _optional_tensor(scope: Scope, value: types.OptionalTensorArgument) -> None:
 
 
 def _optional_tensors(scope: Scope, value: list[types.OptionalTensorArgument]) -> None:
-    for tensor in value:
-        _optional_tensor(scope, tensor)
+    # To PyTorch, lists of None and of numbers or objects are such a list too.
+    for item in value:
+        if item.type == "as_tensor":
+            name = item.as_tensor.name
+            scope.use(name, scope.kinds.get(name, "tensor"))
 
 
 def _symbolic(kind: str) -> Callable[[Scope, Any], None]:

@@ -224,6 +224,13 @@ def _fits_exactly(kind: str, value: types.Value) -> bool:
     return fitting is None or member in fitting
 
 
+def _no_tensors(argument: types.Argument, graph: types.Graph) -> list[str]:
+    """The names in a list of tensors and None that are those of other values, which its member permits."""
+    items = argument.as_optional_tensors if argument.type == "as_optional_tensors" else ()
+    names = [item.as_tensor.name for item in items if item.type == "as_tensor"]
+    return [name for name in names if name not in graph.tensor_values]
+
+
 def _check_exists(text: str, path: str, node: types.Node, findings: Findings) -> None:
     target = parse_target(text)
     if target is None:
@@ -389,6 +396,12 @@ def _check_arguments(
             message = (
                 f"expected {kind} for {named.name!r} of {node.target}, found {value.type}, "
                 f"in node {node.name!r}"
+            )
+            findings.add("operator-arguments", f"{where}.arg", message)
+        elif fitting is not None and (others := _no_tensors(named.arg, graph)):
+            message = (
+                f"expected {kind} for {named.name!r} of {node.target}, found {others[0]!r}, which is no "
+                f"tensor, in node {node.name!r}"
             )
             findings.add("operator-arguments", f"{where}.arg", message)
         elif named.name in _DIMENSIONS and _length(value) > _MOST_DIMENSIONS:

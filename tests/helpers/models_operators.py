@@ -12,6 +12,12 @@ from .cases import Table, call
 OPERATORS = Table()
 case = OPERATORS.case
 
+_LIBRARY = torch.library.Library("pt2wire_optionals", "DEF")
+for _name, _type in (("scalars", "Scalar?[]"), ("sizes", "SymInt?[]")):
+    _LIBRARY.define(f"{_name}(Tensor x, {_type} items) -> Tensor")
+    _LIBRARY.impl(_name, lambda x, items: x * (items[1] or 1), "CompositeExplicitAutograd")
+    torch.library.register_fake(f"pt2wire_optionals::{_name}", lambda x, items: x * 1, lib=_LIBRARY)
+
 
 @case(lambda: call(randn(3)))
 def scalars(self, x):
@@ -60,6 +66,12 @@ def lists_of_floats_and_bools(self, x):
 @case(lambda: call(randn(3, 4, 5), torch.tensor([0, 2])))
 def optional_tensors_in_lists(self, x, index):
     return x[:, index], x[index, :, index], x[..., None, 1], x.index_put([index], torch.tensor(9.0))
+
+
+@case(lambda rows=3: call(randn(rows)), shapes={"x": {0: Dim("rows")}}, sizes=({"rows": 5},))
+def optional_numbers_in_lists(self, x):
+    operators = torch.ops.pt2wire_optionals
+    return operators.scalars(x, [None, x.shape[0]]), operators.sizes(x, [x.shape[0], None])
 
 
 @case(lambda: call(randn(4, 6)))

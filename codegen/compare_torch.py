@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .changes import members, number
 from .faults import with_article
+from .lint import FIRST_OWN_ID
 from .lint_log import NO_ADDITION
 from .model import EnumValue, Field, Kind, MapType, Schema, TypeDef
 from .torch_schema import TorchMember, TorchSchema, TorchType
@@ -47,6 +48,8 @@ def compare_torch(schema: Schema, torch: TorchSchema) -> Comparison:
     blocks = [_heading(schema, torch), *_numbers(schema, torch, additions)]
     blocks += _adopted(schema, new_types, new_members)
     blocks += _returned(new_members)
+    named = [(theirs.name, member) for theirs in new_types for member in theirs.members]
+    blocks += _unsayable([*named, *((owner.name, member) for owner, member in new_members)], torch)
     blocks += [_new_type(theirs, torch) for theirs in new_types]
     blocks += _new_members(new_members, torch)
     if contradictions:
@@ -103,6 +106,22 @@ def _returned(new_members: list[tuple[TypeDef, TorchMember]]) -> Iterator[str]:
         lines = ["# These come back, under ids or names that are reserved. Say so beside `ids` and `names`:"]
         lines += [f"#   {name}: `returned: [{', '.join(members)}]`" for name, members in found.items()]
         yield "\n".join(lines)
+
+
+def _unsayable(new_members: list[tuple[str, TorchMember]], torch: TorchSchema) -> Iterator[str]:
+    """What schema.yaml has no notation for, or keeps for others, as PyTorch has it."""
+    found = []
+    for owner, member in new_members:
+        kind = torch.types[member.type].kind if member.type in torch.types else None
+        if member.type == "double" and member.default in ("inf", "-inf", "nan"):
+            found.append(f"{owner}.{member.name} has the default {member.default}, and ours are finite")
+        if kind is Kind.ENUM and (member.default or "").lstrip("-").isdigit():
+            found.append(f"{owner}.{member.name} has the default {member.default}: write that value's name")
+        if member.type and member.number >= FIRST_OWN_ID:
+            kept = f"and those from {FIRST_OWN_ID} up are of extensions"
+            found.append(f"{owner}.{member.name} has the id {member.number}, {kept}")
+    if found:
+        yield "\n".join(["# These cannot be pasted as they are:", *(f"#   {text}" for text in found)])
 
 
 def _new_type(theirs: TorchType, torch: TorchSchema) -> str:

@@ -293,6 +293,32 @@ def test_a_contradiction_is_named(torch: Path, capsys: pytest.CaptureFixture[str
     ]
 
 
+@pytest.mark.parametrize(
+    ("idl", "plain", "said"),
+    [
+        (
+            "70: double new;",
+            "new:\n  type: float\n  default: 'inf'",
+            "Node.new has the default inf, and ours are",
+        ),
+        (
+            "70: ScalarType new;",
+            "new:\n  type: ScalarType\n  default: '5'",
+            "has the default 5: write that value's",
+        ),
+        ("1900: i64 new;", "new:\n  type: int", "Node.new has the id 1900, and those from 1000 up are of"),
+    ],
+)
+def test_what_schema_yaml_cannot_say_is_told(
+    torch: Path, capsys: pytest.CaptureFixture[str], idl: str, plain: str, said: str
+) -> None:
+    extend(torch, "Node", idl, plain)
+    assert main(["compare-torch", "--torch", str(torch)]) == 1
+    text = capsys.readouterr().out
+    assert "# These cannot be pasted as they are:\n" in text
+    assert said in text
+
+
 def test_a_type_that_has_gone_is_a_contradiction(torch: Path) -> None:
     doctor(torch, "export_schema.thrift", ("struct ComplexValue {", "struct Complex {"))
     doctor(torch, "schema.yaml", ("ComplexValue:\n  kind", "Complex:\n  kind"))

@@ -15,6 +15,7 @@ from typing import Any
 from .errors import DeserializeError
 from .exact_values import named_tuple_problem
 from .generated import types
+from .keys import keys_problem
 from .limits import DEFAULT_LIMITS, Limits, raising
 from .treespecs import (
     FACTORIES,
@@ -122,11 +123,15 @@ def _no_context(context: types.Value | None, count: int) -> None:
 def _keys(context: types.Value | None, count: int) -> tuple[Any, ...]:
     if context is None or context.type != "as_list":
         raise DeserializeError(f"expected the list of keys, found {_shown(context)}")
-    keys = tuple(_key(key) for key in context.as_list)
-    if len(keys) != count:
-        raise DeserializeError(f"expected {count} keys, one for each child, found {len(keys)}")
-    if len(set(keys)) != len(keys):
-        raise DeserializeError("expected different keys, found one twice")
+    if len(context.as_list) != count:
+        raise DeserializeError(f"expected {count} keys, one for each child, found {len(context.as_list)}")
+    return _distinct(context.as_list)
+
+
+def _distinct(values: Sequence[types.Value]) -> tuple[Any, ...]:
+    keys = tuple(map(_key, values))
+    if (problem := keys_problem(keys)) is not None:
+        raise DeserializeError(problem)
     return keys
 
 
@@ -224,10 +229,8 @@ def _named_items(value: types.Value, depth: int) -> NamedItems:
 
 
 def _dict(value: types.Value, depth: int) -> dict[Any, Any]:
-    made = {_key(item.key): plain_context(item.value, depth) for item in value.as_dict}
-    if len(made) != len(value.as_dict):
-        raise DeserializeError("expected different keys, found one twice")
-    return made
+    keys = _distinct([item.key for item in value.as_dict])
+    return dict(zip(keys, (plain_context(item.value, depth) for item in value.as_dict), strict=True))
 
 
 def _as_is(value: types.Value, depth: int) -> Any:

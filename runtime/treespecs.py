@@ -21,6 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from .errors import DeserializeError
+from .keys import keys_problem
 from .limits import DEFAULT_LIMITS, INT64_MAX, Limits, raising
 
 PROTOCOL = 1
@@ -188,8 +189,8 @@ def _key_list(value: Any, count: int, path: str) -> tuple[Any, ...]:
     keys = tuple(_key(key, f"{path}[{i}]", 0) for i, key in enumerate(value))
     if len(keys) != count:
         raise DeserializeError(f"expected {count} keys, one for each child, found {len(keys)}", path=path)
-    if len(set(keys)) != len(keys):
-        raise DeserializeError("expected different keys, found one twice", path=path)
+    if (problem := keys_problem(keys)) is not None:
+        raise DeserializeError(problem, path=path)
     return keys
 
 

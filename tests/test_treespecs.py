@@ -160,6 +160,10 @@ _REFUSED = {
         _text("builtins.dict", '["a", "a"]', _LEAF, _LEAF),
         "[1].context: expected different keys, found one twice",
     ),
+    "many keys beyond 64 bits": (
+        _text("builtins.dict", json.dumps([number << 63 for number in range(1, 258)]), *[_LEAF] * 257),
+        "[1].context: expected at most 256 keys that are tuples, long integers or the like, found 257",
+    ),
     "an object as key": (
         _text("builtins.dict", '[{"a": 1}]', _LEAF),
         "[1].context[0]: expected a text, number, boolean, enum member or tuple, found {'a': 1}",

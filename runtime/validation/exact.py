@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..exact_values import SEQUENCES, named_tuple_problem, sequence_items
 from ..generated import types
+from ..keys import keys_problem
 from ..limits import DEFAULT_LIMITS, Limits, raising
 from ..operators import FLAT_APPLY
 from ..treespecs import enum_key
@@ -118,10 +119,19 @@ def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
             scope.add("exact", "expected strings as keys, found others")
             return False
         parts = [part for item in value.as_dict for part in (item.key, item.value)]
-        return all([_check_value(scope, part, depth + 1) for part in parts])
+        if not all([_check_value(scope, part, depth + 1) for part in parts]):
+            return False
+        if (problem := keys_problem([_as_key(item.key) for item in value.as_dict])) is not None:
+            scope.add("exact", problem)
+        return problem is None
     before = len(scope.findings.found)
     _OWN.get(value.type, check_member)(scope, value.type, value.value)
     return len(scope.findings.found) == before
+
+
+def _as_key(value: types.Value) -> Hashable:
+    constant = _CONSTANTS.get(value.type)
+    return (value.type, repr(value.value)) if constant is None else constant(value.value)
 
 
 def _is_sound(scope: Scope, value: types.Value) -> bool:
@@ -287,14 +297,13 @@ def _note(value: types.Value, most: int, depth: int = 0) -> Any:
             raise _Problem(problem)
         return tuple([_note(item, most, depth + 1) for item in value.as_named_tuple.values])
     if member == "as_dict":
-        made = {}
         for item in value.as_dict:
             if item.key.type in ("as_list", "as_dict"):
                 raise _Problem(f"expected a constant or a tuple as key, found {item.key.type}")
-            made[_note(item.key, most, depth + 1)] = _note(item.value, most, depth + 1)
-        if len(made) != len(value.as_dict):
-            raise _Problem("expected each key once, found one again")
-        return made
+        keys = [_note(item.key, most, depth + 1) for item in value.as_dict]
+        if (problem := keys_problem(keys)) is not None:
+            raise _Problem(problem)
+        return dict(zip(keys, (_note(item.value, most, depth + 1) for item in value.as_dict), strict=True))
     if member in _CONSTANTS:
         return _CONSTANTS[member](value.value)
     if member == "as_enum":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import pickle
 import zipfile
@@ -91,6 +92,17 @@ def _many_bombs() -> bytes:
             ),
         ]
     )
+
+
+def _keyed(keys: list[Any]) -> Callable[[Any], None]:
+    """Lets the program return a dictionary of these keys, as the tree spec of its results says."""
+    leaf = {"type": None, "context": None, "children_spec": []}
+    spec = {"type": "builtins.dict", "context": json.dumps(keys), "children_spec": [leaf] * len(keys)}
+
+    def change(value: Any) -> None:
+        value["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] = json.dumps([1, spec])
+
+    return change
 
 
 def _inner_bomb() -> bytes:
@@ -294,6 +306,14 @@ _COSTS: dict[str, tuple[Callable[[], bytes], str]] = {
             )
         ),
         "depth is bounded",
+    ),
+    "keys of one hash": (
+        _plain(_keyed([index * ((1 << 61) - 1) for index in range(1, 50_000)])),
+        "keys are compared in linear time",
+    ),
+    "tuples of one hash as keys": (
+        _plain(_keyed(list(itertools.islice(itertools.product((-1, -2), repeat=16), 50_000)))),
+        "keys are compared in linear time",
     ),
     "a wide tree spec": (
         _plain(

@@ -37,7 +37,17 @@ def note_with_a_tensor(tree: Tree) -> None:
     _note(tree, Value.of_tensor(types.TensorArgument("x")))
 
 
-@lie("exact", "graph_module.custom", "expected each key once, found one again")
+@lie(
+    "exact",
+    "graph_module.custom",
+    "expected at most 256 keys that are tuples, long integers or the like, found 300",
+)
+def note_with_tuples_as_keys_without_end(tree: Tree) -> None:
+    keys = [Value.of_tuple([Value.of_int(number)]) for number in range(300)]
+    _note(tree, Value.of_dict([types.ValueItem(key, Value.of_int(2)) for key in keys]))
+
+
+@lie("exact", "graph_module.custom", "expected different keys, found one twice")
 def note_with_a_key_twice(tree: Tree) -> None:
     item = types.ValueItem(Value.of_int(1), Value.of_int(2))
     _note(tree, Value.of_dict([item, item]))

@@ -84,6 +84,7 @@ def test_autocast_keeps_its_device_on_the_meta_device() -> None:
         ({"cuda:0": "xpu:3"}, "xpu:3 cuda:1 xpu:3 cpu meta"),
         ({"cpu": "cuda:0", "cuda:0": "cpu"}, "cpu cuda:1 cpu cuda:0 meta"),
         ({}, "cuda:0 cuda:1 cuda cpu meta"),
+        ("cpu:3", "cpu cpu cpu cpu cpu"),
         (lambda old: None, "cuda:0 cuda:1 cuda cpu meta"),
         (lambda old: "cuda:4" if old.type == "cuda" else old, "cuda:4 cuda:4 cuda:4 cpu meta"),
     ],

@@ -190,6 +190,8 @@ def _parsed(device: object) -> torch.device:
 
 def _indexed(device: torch.device) -> torch.device:
     """The device as tensors on it name it: operators that compare devices tell "cuda" from "cuda:0"."""
+    if device.type == "cpu":  # there is but one, whatever its index
+        return torch.device("cpu")
     try:
         return FakeTensor(FakeTensorMode(), torch.empty(0, device="meta"), device).device
     except (AttributeError, RuntimeError) as error:  # a backend that no package has registered

@@ -112,6 +112,9 @@ def canonicalize_in_place(tree: types.ExportedProgram) -> Names:
     if own_field(tree) is not None:
         # Such fields demand a writer; who it was is no part of the meaning.
         tree.writer = types.Writer(name="", version="", revision=0)
+    if tree.beyond:
+        # That there is something has a meaning; the words for it name nodes, in the order that they had.
+        tree.beyond = ["one that it cannot"]  # errors say this of a program that the format can express
     return names
 
 

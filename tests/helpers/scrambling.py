@@ -49,6 +49,8 @@ def scrambled(tree: ExportedProgram, random: Random) -> ExportedProgram:
     random.shuffle(data["guards_code"])
     module["metadata"] = {"custom": "{}"}
     data["writer"] = {"name": "somebody", "version": "1", "revision": 1}
+    if "beyond" in data:
+        data["beyond"] = ["words of somebody"]
     return pt2wire.from_json(json.dumps(_with_shuffled_tables(data, random)))
 
 

@@ -90,6 +90,25 @@ def test_nodes_that_are_no_calls_keep_names_and_notes_of_their_own(form: Any) ->
         assert torch.equal(pytorch_load(file.getvalue()).module()(*inputs)[0], torch.ones(1, 3).sin())
 
 
+def test_what_no_note_can_hold_is_left_out_where_pytorch_drops_all_notes() -> None:
+    ep = exported(lambda self, x: torch.split(x, 1)[0], torch.ones(2, 3))
+    dropped = [node for node in ep.graph.nodes if node.op != "call_function" or "getitem" in node.name]
+    assert {node.op for node in dropped} == {"placeholder", "call_function", "output"}
+    for node in dropped:
+        node.meta["custom"] = {"of": b"bytes"}
+    file = io.BytesIO()
+    with pytest.warns(UserWarning) as warned:
+        pt2wire.save(ep, file)
+    for node in dropped:
+        text = f"the note on `{node.name}` is left out: .* found bytes"
+        assert any(re.search(text, str(warning.message)) for warning in warned)
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert all("custom" not in node.meta for node in loaded.graph.nodes)
+    for node in dropped:
+        del node.meta["custom"]
+    assert_same_program(ep, loaded)
+
+
 @pytest.mark.parametrize("form", ["json", "thrift"])
 def test_modules_of_any_name_come_back_and_pytorch_reads_the_rest(form: Any) -> None:
     inputs = torch.ones(2, 3), torch.tensor(True)

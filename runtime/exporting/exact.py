@@ -213,31 +213,37 @@ def _lost_classes(note: Any) -> Iterator[str]:
         yield from _lost_classes(item)
 
 
-def export_notes(meta: Mapping[str, Any]) -> types.Notes | None:
+def export_notes(node: Node) -> types.Notes | None:
     """Write what is kept about a node that is no call, or None where there is nothing."""
+    meta = node.meta
     if _NOTES.isdisjoint(meta):
         return None
-    metadata = {key: text for key, text in export_metadata(meta).items() if meta[key]}
-    custom = export_note(meta.get("custom"))
-    module_stack = export_module_stack(meta)
-    if not metadata and custom is None and module_stack is None:
+    notes = _notes(node)
+    notes.metadata = {key: text for key, text in notes.metadata.items() if meta[key]}
+    if not notes.metadata and notes.custom is None and notes.module_stack is None:
         return None
-    return types.Notes(metadata=metadata, custom=custom, module_stack=module_stack)
+    return notes
 
 
-def export_own_notes(meta: Mapping[str, Any], call: Mapping[str, Any]) -> types.Notes | None:
+def export_own_notes(node: Node, call: Node | None) -> types.Notes | None:
     """Write what is kept about a node that the format has none for, or None where its call has the same."""
-    if all(meta.get(key) is call.get(key) or _equal(key, meta, call) for key in METADATA_KEYS):
+    meta, of_call = node.meta, {} if call is None else call.meta
+    if all(meta.get(key) is of_call.get(key) or _equal(key, meta, of_call) for key in METADATA_KEYS):
         return None
-    notes, of_call = (
-        types.Notes(
-            metadata=export_metadata(each),
-            custom=export_note(each.get("custom")),
-            module_stack=export_module_stack(each),
-        )
-        for each in (meta, call)
+    notes = _notes(node)
+    return None if notes == (types.Notes(metadata={}) if call is None else _notes(call)) else notes
+
+
+def _notes(node: Node) -> types.Notes:
+    """What is kept about a node. PyTorch drops all of it, so a note that no field can hold is left out."""
+    try:
+        custom = export_note(node.meta.get("custom"))
+    except SerializeError as error:
+        warn_user(f"the note on `{node.name}` is left out: {error.message}")
+        custom = None
+    return types.Notes(
+        metadata=export_metadata(node.meta), custom=custom, module_stack=export_module_stack(node.meta)
     )
-    return None if notes == of_call else notes
 
 
 def _equal(key: str, meta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:

@@ -66,7 +66,7 @@ def _add_placeholder(node: Node, graph: types.Graph, values: Values) -> None:
         export = _export_object
     graph.inputs.append(export(node, value, values))
     values.order.append(node.name)
-    if (notes := export_notes(node.meta)) is not None:
+    if (notes := export_notes(node)) is not None:
         if graph.placeholder_metadata is None:
             graph.placeholder_metadata = {}
         graph.placeholder_metadata[node.name] = notes
@@ -154,7 +154,7 @@ def _with_notes(
     table: dict[str, types.Notes] | None, node: Node, call: Node | None
 ) -> dict[str, types.Notes] | None:
     """A table of notes, to which those of a node are added that the format has none for."""
-    notes = export_own_notes(node.meta, {} if call is None else call.meta)
+    notes = export_own_notes(node, call)
     if notes is not None:
         table = {} if table is None else table
         table[node.name] = notes
@@ -176,7 +176,7 @@ def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
     # Subgraphs return tuples, and so does the program.
     if isinstance(node.args[0], list) or not all(map(comes_back, graph.outputs, outputs)):
         graph.exact_output = export_exact(node.args[0], values)
-    if (notes := export_notes(node.meta)) is not None:
+    if (notes := export_notes(node)) is not None:
         graph.output_metadata = {node.name: notes}
 
 

@@ -107,6 +107,10 @@ with such texts, only the ones with control characters that end no line, which c
 message. Integers beyond 64 bits, which Thrift cannot hold, are saved as JSON alone, with a warning; no C++
 reads them, and where PyTorch's makes other numbers of them, that of pt2wire is an error.
 
+A note under `custom` that holds something else than texts, numbers, lists, tuples and dicts, such as bytes
+or a tensor, is refused by name on a call and on the graph, by PyTorch too. On an input or output, whose notes
+PyTorch drops, pt2wire leaves it out, with a warning.
+
 Calls of Triton kernels, which `run_decompositions(decompose_custom_triton_ops=True)` takes out of operators
 made with `torch.library.triton_op`, are neither saved nor loaded yet; pt2wire refuses them by name. PyTorch
 saves some of them on a machine with a GPU, and loads none. An operator that is left whole is one like others.

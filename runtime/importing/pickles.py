@@ -16,6 +16,7 @@ from ..archive.directory import STORED, ZIP_START, read_directory
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..permissions import ALLOW_PICKLE
 from .devices import Devices
+from .pickle_keys import compound_keys_problem
 
 # What torch.load(weights_only=True) says of a class or function that it does not know as harmless.
 _REFUSED = re.compile(
@@ -56,8 +57,10 @@ def open_pickle(
         >>> open_pickle(file.getvalue(), "inputs", allow_pickle=True)
         [tensor([1.]), ReLU()]
     """
-    if bytes(data[:2]) == ZIP_START:
-        _check_stored(memoryview(data), path)
+    data = memoryview(data)
+    pickles = _pickles(data, path) if bytes(data[:2]) == ZIP_START else [data]
+    if not allow_pickle:
+        _check_keys(pickles, path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols
@@ -121,8 +124,10 @@ def open_object(data: bytes | memoryview, path: str, *, script: bool) -> Any:
         ) from error
 
 
-def _check_stored(data: memoryview, path: str) -> None:
-    """Refuse a damaged zip file, and a deflated record: torch.save writes none, and one can be a bomb."""
+def _pickles(data: memoryview, path: str) -> list[memoryview]:
+    """The pickles in a zip file that is whole and has no deflated records: torch.save writes none, and one
+    can be a bomb.
+    """
     try:
         entries = read_directory(data, path)
     except DeserializeError as error:
@@ -134,6 +139,19 @@ def _check_stored(data: memoryview, path: str) -> None:
             raise DeserializeError(
                 f"expected what torch.save writes, found the deflated record {entry.name!r}", path=path
             )
+    # torch finds records whatever their case.
+    pickled = [entry for entry in entries if entry.name.casefold().endswith(".pkl")]
+    return [data[entry.offset : entry.offset + entry.size] for entry in pickled]
+
+
+def _check_keys(pickles: list[memoryview], path: str) -> None:
+    for data in pickles:
+        try:
+            problem = compound_keys_problem(data)
+        except ValueError:
+            return  # torch reads no further than this, and says what is damaged
+        if problem is not None:
+            raise DeserializeError(problem, path=path, hint=ALLOW_PICKLE)
 
 
 def refused_code(error: BaseException) -> str | None:

@@ -94,6 +94,20 @@ def _many_bombs() -> bytes:
     )
 
 
+def _long_keys(count: int = 60_000) -> bytes:
+    """Example inputs with a dictionary of integers of one hash, written by hand, as making it takes long."""
+    numbers = [(number * ((1 << 61) - 1)).to_bytes(11, "little") for number in range(1, count)]
+    items = b"".join(b"\x8a\x0b" + number + b"K\x00" for number in numbers)
+    file, made = io.BytesIO(pickled([torch.ones(1)])), io.BytesIO()
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(made, "w") as new:
+        for info in old.infolist():
+            data = old.read(info)
+            if info.filename.endswith("/data.pkl"):
+                data = b"\x80\x02)}(" + items + b"u\x86."
+            new.writestr(info.filename, data)
+    return records({INPUTS: made.getvalue()})
+
+
 def _keyed(keys: list[Any]) -> Callable[[Any], None]:
     """Lets the program return a dictionary of these keys, as the tree spec of its results says."""
     leaf = {"type": None, "context": None, "children_spec": []}
@@ -280,6 +294,7 @@ _COSTS: dict[str, tuple[Callable[[], bytes], str]] = {
         "objects are counted before decoding",
     ),
     "an inner zip bomb": (_inner_bomb, "example inputs are never inflated"),
+    "a pickle of keys of one hash": (_long_keys, "keys are counted before they are compared"),
     "a tree without end": (_lists_in_lists, "a pickle is followed as far as the program says"),
     "a pickle of brackets": (
         lambda: records({INPUTS: b"\x80\x02" + b"(" * 1_000_000 + b"."}),
@@ -452,6 +467,7 @@ _COSTS: dict[str, tuple[Callable[[], bytes], str]] = {
 }
 for _name, (_make, _proves) in _COSTS.items():
     harmless = _name in (
+        "a pickle of keys of one hash",
         "an inner zip bomb",
         "a tree without end",
         "a pickle of brackets",

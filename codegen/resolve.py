@@ -168,7 +168,7 @@ class _Resolver:
             return None
         since = self._since(keys, what, entry.position, None)
         doc = self._doc(keys, what)
-        ids, names, returned = reserved = self._reserved(keys)
+        ids, names, returned = reserved = self._reserved(keys, kind)
         fields: tuple[Field, ...] = ()
         values: tuple[EnumValue, ...] = ()
         if kind is Kind.ENUM:
@@ -225,15 +225,16 @@ class _Resolver:
         self._faults.add("missing-key", position, f"{what} has neither `since` nor `since_revision`", hint)
         return None, None
 
-    def _reserved(self, keys: dict[str, Element]) -> _Reserved:
+    def _reserved(self, keys: dict[str, Element], kind: Kind) -> _Reserved:
         if "reserved" not in keys:
             return (), (), ()
         reserved = self._reader.keys(keys["reserved"], "`reserved`", (), ("ids", "names", "returned")) or {}
         ids = self._get(reserved, "ids", lambda e: self._reader.items(e, "`ids`")) or ()
         names = self._get(reserved, "names", lambda e: self._reader.items(e, "`names`")) or ()
         returned = self._get(reserved, "returned", lambda e: self._reader.items(e, "`returned`")) or ()
+        least, most = (_MIN_ENUM, _MAX_ENUM) if kind is Kind.ENUM else (1, _MAX_FIELD_ID)
         return (
-            self._distinct(ids, lambda e: self._reader.integer(e, "a reserved id", _MIN_ENUM, _MAX_ENUM)),
+            self._distinct(ids, lambda e: self._reader.integer(e, "a reserved id", least, most)),
             self._distinct(names, lambda e: self._reader.identifier(e, "a reserved name")),
             self._distinct(returned, lambda e: self._reader.identifier(e, "a returned name")),
         )

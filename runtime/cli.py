@@ -254,6 +254,11 @@ def convert_command(
     ] = False,
 ) -> int:
     """Convert between .pt2 archives, PyTorch's JSON and Thrift compact."""
+    if target == "-":  # elsewhere the standard output; here it would be a file of that name
+        raise typer.BadParameter(
+            "expected a file, found '-': write /dev/stdout for the output, ./- for a file called so",
+            param_hint="OUT",
+        )
     left_out = convert(
         source,
         target,

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .archive.payloads import Payload
-from .arguments import check_tree, check_versions, mistaken
+from .arguments import check_tree, check_versions, described, mistaken
 from .exporting import export_program
 from .generated.types import ExportedProgram
 from .importing import check_weights, import_program
@@ -59,7 +59,8 @@ def from_tree(
     Args:
         tree: The tree, of `to_tree` or `pt2wire.read` for example. It is checked first.
         weights: Parameters and persistent buffers by name: tensors, or payloads of an `Archive`. They are
-            used as they are, not copied.
+            used as they are, not copied. Those that the tree does not name are kept, as PyTorch and `load`
+            keep them: strict exports have the second names of tied weights among them.
         constants: Constants, non-persistent buffers and custom objects by name, also of the objects that
             stand in arguments of nodes: the tree names them. Payloads of tensors, too.
         example_inputs: Positional and keyword arguments as for `torch.export.export`. Without them, stand-ins
@@ -95,6 +96,11 @@ def from_tree(
     for name, tensors in (("weights", weights), ("constants", constants)):
         if not isinstance(tensors, Mapping):
             raise TypeError(f"expected {name} as tensors by name, found {type(tensors).__name__}")
+    for fqn, weight in weights.items():
+        if not isinstance(weight, torch.Tensor | Payload):
+            raise TypeError(
+                f"expected weights[{fqn!r:.80}] as a tensor or payload, found {described(weight)}"
+            )
     permissions = permit(allow_operators=allow_operators, types=types, limits=limits)
     check_types(tree)
     check_loadable(tree, permissions=permissions)

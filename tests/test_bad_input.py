@@ -83,6 +83,10 @@ def test_an_empty_path_is_no_folder() -> None:
             "expected weights as tensors by name, found NoneType",
         ),
         (
+            lambda: pt2wire.from_tree(pt2wire.to_tree(linear_program()), {"weight": 3}, {}),  # type: ignore[dict-item]
+            "expected weights['weight'] as a tensor or payload, found int of builtins",
+        ),
+        (
             lambda: pt2wire.from_tree(
                 pt2wire.to_tree(linear_program()),
                 linear_program().state_dict,

@@ -103,6 +103,17 @@ def test_format_by_option(model: Path) -> None:
     assert pt2wire.from_json(target.read_bytes()) == pt2wire.read(model).programs["model"]
 
 
+def test_a_dash_is_no_file(
+    model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(model.parent)
+    assert convert(model, "-", "--to", "json") == 2
+    assert "OUT: expected a file, found '-'" in capsys.readouterr().err
+    assert not Path("-").exists()
+    assert convert(model, "./-", "--to", "json") == 0
+    assert pt2wire.from_json(Path("-").read_bytes()) == pt2wire.read(model).programs["model"]
+
+
 def test_unknown_suffix(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert convert(model, model.with_suffix(".onnx")) == 2
     message = capsys.readouterr().err

@@ -341,6 +341,11 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "empty-type",
         "enum `E` has no values",
     ),
+    "a reserved id that no field can have": (
+        indented(STRUCT + f"  reserved: {{ids: [{MARK}-1]}}\n"),
+        "wrong-value",
+        "expected a reserved id from 1 to 32767, found -1",
+    ),
     "an id reserved twice": (
         indented(STRUCT + f"  reserved: {{ids: [20, 30, {MARK}20]}}\n"),
         "duplicate-reserved",

@@ -132,6 +132,8 @@ def test_one_program_is_validated_and_no_other(several: Path, capsys: pytest.Cap
     assert pt2wire.validate(several, name="relu") == []
     with pytest.raises(TypeError, match="expected name as that of a program, found 3"):
         pt2wire.validate(several, name=3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="expected no name beside a tree"):
+        pt2wire.validate(archive.programs["relu"], name="relu")
 
 
 def test_a_program_that_is_not_there_is_said_alike_by_every_command(

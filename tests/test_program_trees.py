@@ -41,6 +41,17 @@ def test_weights_that_are_not_like_those_of_the_tree_make_no_program(
     assert caught.value.path == "graph_module.signature.input_specs[1]"
 
 
+def test_weights_that_the_tree_does_not_name_are_kept_as_torch_keeps_them() -> None:
+    ep = linear_program()
+    weights = {**ep.state_dict, "tied": ep.state_dict["linear.weight"]}
+    made, theirs = pt2wire.from_tree(pt2wire.to_tree(ep), weights, ep.constants), io.BytesIO()
+    torch.export.save(made, theirs)
+    ours = pt2wire.load(io.BytesIO(saved(made)))
+    for found in (made, ours, torch.export.load(theirs)):
+        assert found.state_dict.keys() == weights.keys()
+        assert torch.equal(found.state_dict["tied"], found.state_dict["linear.weight"])
+
+
 def test_a_tree_that_is_not_sound_makes_no_program() -> None:
     ep = linear_program()
     tree = pt2wire.to_tree(ep)

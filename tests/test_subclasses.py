@@ -12,7 +12,7 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
-from pt2wire.errors import DeserializeError, UnsafeArtifactError
+from pt2wire.errors import DeserializeError, SerializeError, UnsafeArtifactError
 from pt2wire.generated import types
 from pt2wire.inspecting import summarize_archive
 from torch import Tensor, nn
@@ -114,6 +114,19 @@ def test_a_class_of_parameters_is_a_parameter_to_whoever_does_not_hand_it_in() -
     with pytest.warns(UserWarning, match=rf"weights.weight: read as Parameter, .*{__name__}:Special"):
         assert type(pt2wire.load(io.BytesIO(data)).state_dict["weight"]) is nn.Parameter
     assert type(pytorch_load(data).state_dict["weight"]) is nn.Parameter
+
+
+def test_a_parameter_of_a_class_in_a_function_is_refused_by_name_and_saved_by_torch() -> None:
+    class Local(nn.Parameter):
+        pass
+
+    model = nn.Linear(2, 1)
+    model.weight = Local(torch.ones(1, 2))
+    ep, theirs = torch.export.export(model, (torch.ones(3, 2),)), io.BytesIO()
+    torch.export.save(ep, theirs)
+    assert type(pytorch_load(theirs.getvalue()).state_dict["weight"]) is nn.Parameter
+    with pytest.raises(SerializeError, match=r"^weight: expected a class that its module knows, .*Local"):
+        pt2wire.save(ep, io.BytesIO())
 
 
 def _with_meta(change: Callable[[types.TensorMeta], None]) -> torch.export.ExportedProgram:

@@ -41,7 +41,8 @@ def validate(
         artifact: A tree, or a `.pt2` archive: its path, or a binary file object. Of an archive, every record
             is compared with its CRC, both forms of every program are decoded and compared, and payloads are
             compared with what the program says about them.
-        name: The one program of an archive to check; by default all. Records are compared in either case.
+        name: The one program of an archive to check; by default all. Records are compared in either case. A
+            tree takes none.
         limits: What it may cost at most; raise them for an artifact of your own that is refused.
 
     Returns:
@@ -62,6 +63,8 @@ def validate(
         ['file']
     """
     if isinstance(artifact, types.ExportedProgram):
+        if name is not None:
+            raise TypeError("expected no name beside a tree, which is one program")
         return validate_types(artifact) or _validate_program(artifact, permit(limits=limits))
     if not isinstance(artifact, str | os.PathLike) and not hasattr(artifact, "read"):
         raise mistaken("a tree, a path or a binary file object", artifact)

@@ -100,12 +100,14 @@ loaded program is decomposed or compiled: of a node `tensor_meta`, `example_valu
 `partition_names`, `module_call_specs`, `dynamo_compile_id` and `dynamo_flat_name_to_original_fqn`. What
 users note stands under `custom`, which is kept.
 
-PyTorch saves two things that pt2wire refuses, by name, as PyTorch pastes them into source: keys with quotes
-in dictionaries of inputs, and texts as inputs that hold quotes, escapes or control characters other than
-tabs. Of programs with such keys, PyTorch can call only those that check no size behind the key; of those
-with such texts, only the ones with control characters that end no line, which could steer a terminal from a
-message. Integers beyond 64 bits, which Thrift cannot hold, are saved as JSON alone, with a warning; no C++
-reads them, and where PyTorch's makes other numbers of them, that of pt2wire is an error.
+PyTorch saves three things that pt2wire refuses, by name. Two are texts that PyTorch pastes into
+source: keys with quotes in dictionaries of inputs, and texts as inputs that hold quotes, escapes or control
+characters other than tabs. Of programs with such keys, PyTorch can call only those that check no size behind
+the key; of those with such texts, only the ones with control characters that end no line, which could steer
+a terminal from a message. The third is a parameter of a class that is defined in a function, where no loader
+finds it: PyTorch writes the class of no parameter, pt2wire that of each. Integers beyond 64 bits, which
+Thrift cannot hold, are saved as JSON alone, with a warning; no C++ reads them, and where PyTorch's makes
+other numbers of them, that of pt2wire is an error.
 
 A note under `custom` that holds something else than texts, numbers, lists, tuples and dicts, such as bytes
 or a tensor, is refused by name on a call and on the graph, by PyTorch too. On an input or output, whose notes

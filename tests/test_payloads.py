@@ -285,6 +285,10 @@ def _resized() -> torch.Tensor:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "fake": (_fake, "cannot save a fake tensor of a subclass (TwoTensor)"),
     "resized": (_resized, "found 4 in the payload 'weight_0'"),
+    "of oneDNN": (
+        lambda: torch.ones(2, 2).to_mkldnn(),
+        "cannot save a tensor in a layout of oneDNN's own (Tensor)",
+    ),
     "object": (
         lambda: object(),
         "cannot save a constant that is neither a tensor nor an object of PyTorch's (object)",

@@ -328,4 +328,9 @@ _REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
         "a quantized tensor",
         "Replace it by its integers, scale and zero point before exporting",
     ),
+    (
+        lambda tensor: tensor.is_mkldnn,
+        "a tensor in a layout of oneDNN's own",
+        "Call to_dense() on it before exporting",
+    ),
 )

@@ -231,6 +231,18 @@ def test_refused_example_inputs_are_named_with_their_class() -> None:
         pt2wire.load(io.BytesIO(data))
 
 
+@pytest.mark.filterwarnings("ignore:model. torch.export.load will refuse this program")
+def test_objects_that_decomposing_needs_are_missed_in_a_warning() -> None:
+    ep = exported(lambda self, x, generator: x + 1, torch.ones(2), torch.Generator())
+    file = io.BytesIO(saved(ep))
+    with pytest.warns(UserWarning, match="None for objects, which run_decompositions.. may refuse"):
+        careful = pt2wire.load(file)
+    with pytest.raises(KeyError):
+        careful.run_decompositions()
+    trusting = pt2wire.load(io.BytesIO(saved(ep)), allow_pickle=True)
+    assert len(trusting.run_decompositions().graph.nodes) == len(ep.graph.nodes)
+
+
 def test_stand_ins_have_the_structure_and_sizes_of_the_program() -> None:
     for name in ("nested_containers_dynamic", "constant_inputs", "keyword_arguments_only", "dataclasses"):
         ep = MODELS[name].program()

@@ -123,8 +123,10 @@ def _fitting(
     elif not reasons and not tree.guards_code:
         return None
     if reasons:
+        of_objects = ", and by None for objects, which run_decompositions() may refuse"
         warn_user(
-            f"{path}: example inputs are replaced by stand-ins on the meta device: {'; '.join(reasons)}"
+            f"{path}: example inputs are replaced by stand-ins on the meta device"
+            f"{of_objects if _takes_objects(tree) else ''}: {'; '.join(reasons)}"
         )
     return rebuild_example_inputs(tree, path, permissions)
 
@@ -164,6 +166,11 @@ def rebuild_example_inputs(
             path="graph_module.signature.input_specs",
         )
     return _unflatten(leaves, spec, path)
+
+
+def _takes_objects(tree: ExportedProgram) -> bool:
+    specs = passed_inputs(tree.graph_module.signature)
+    return any(spec.type == "user_input" and spec.user_input.arg.type == "as_custom_obj" for spec in specs)
 
 
 def _in_spec(tree: ExportedProgram, permissions: Permissions) -> pytree.TreeSpec:

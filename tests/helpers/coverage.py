@@ -109,6 +109,13 @@ finds it: PyTorch writes the class of no parameter, pt2wire that of each. Intege
 Thrift cannot hold, are saved as JSON alone, with a warning; no C++ reads them, and where PyTorch's makes
 other numbers of them, that of pt2wire is an error.
 
+Names of weights, constants and modules with control characters other than tabs, which PyTorch saves and
+calls, are refused by name as well, since messages would show them to a terminal. Quantized dtypes such as
+`torch.quint8`, as arguments or of weights, and weights in layout `torch._mkldnn` are refused by both.
+
+PyTorch keeps one node that pt2wire drops: the `getitem` that takes an empty list out of what an operator
+returns. Outputs are the same.
+
 A note under `custom` that holds something else than texts, numbers, lists, tuples and dicts, such as bytes
 or a tensor, is refused by name on a call and on the graph, by PyTorch too. On an input or output, whose notes
 PyTorch drops, pt2wire leaves it out, with a warning.

@@ -145,6 +145,37 @@ def test_weights_in_one_memory_are_not_two_equal_weights() -> None:
     assert digests[0] != digests[1]
 
 
+class _Overlapping(nn.Module):
+    """Two buffers, in one memory or in two; one is changed, then the other is read."""
+
+    def __init__(self, shared: bool) -> None:
+        super().__init__()
+        base = torch.arange(4.0)
+        self.register_buffer("one", base[:3])
+        self.register_buffer("two", base[1:] if shared else base[1:].clone())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.one.add_(1)
+        return x + self.two * 2
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_order_of_changes_counts_where_weights_share_memory(shared: bool) -> None:
+    """A tree alone does not say which do: only a digest with weights tells."""
+    file = io.BytesIO()
+    pt2wire.save(torch.export.export(_Overlapping(shared), (torch.ones(3),)), file)
+    archive = pt2wire.read(file)
+    tree, weights, constants = (
+        part["model"] for part in (archive.programs, archive.weights, archive.constants)
+    )
+    nodes = tree.graph_module.graph.nodes
+    assert [node.target for node in nodes[:2]] == ["torch.ops.aten.add_.Tensor", "torch.ops.aten.mul.Tensor"]
+    before = pt2wire.digest(tree), pt2wire.digest(tree, weights, constants)
+    nodes[:2] = nodes[1::-1]
+    after = pt2wire.digest(tree), pt2wire.digest(tree, weights, constants)
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True, not shared]
+
+
 def test_a_program_too_deep_for_thrift_has_a_digest() -> None:
     tree = deep_program(20)
     expected = hashlib.sha256(pt2wire.to_json(pt2wire.canonicalize(tree))).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ..arguments import check_tree
@@ -57,7 +58,8 @@ def canonicalize(tree: types.ExportedProgram) -> types.ExportedProgram:
     That is: names of values, nodes and subgraphs; the order of nodes that do not depend on one another, of
     weights among the inputs, and of dictionaries; stack traces and all other notes; who wrote the file. A
     node that changes a tensor in place depends on whatever could see that tensor, and stays before or behind
-    it; draws of random numbers stay in their order. The form is PyTorch's own wherever that is well defined.
+    it; draws of random numbers stay in their order. A tree does not say which weights share memory: each is
+    taken to have its own. The form is PyTorch's own wherever that is well defined.
 
     Args:
         tree: A sound tree, of `to_tree` or `read` for example; `validate` says whether it is sound. It is
@@ -86,8 +88,12 @@ def canonicalize(tree: types.ExportedProgram) -> types.ExportedProgram:
     return copy
 
 
-def canonicalize_in_place(tree: types.ExportedProgram) -> Names:
+def canonicalize_in_place(tree: types.ExportedProgram, together: Collection[str] = ()) -> Names:
     """Brings a tree into canonical form.
+
+    Args:
+        tree: The tree.
+        together: The names of weights that share memory with another one.
 
     Returns:
         What became of the names of values, with which differences can be told in the old ones.
@@ -96,7 +102,12 @@ def canonicalize_in_place(tree: types.ExportedProgram) -> Names:
     _sort_signature(module)
     for argument in (*module.graph.inputs, *module.graph.outputs):
         _sort_dictionary(argument)
-    names = _canonicalize_graph(module.graph, "graph_module.graph")
+    sharing = (
+        [spec.value.arg.name for spec in module.signature.input_specs if bound_name(spec) in together]
+        if together
+        else []
+    )
+    names = _canonicalize_graph(module.graph, "graph_module.graph", sharing)
     rename_signature(module.signature, names.values)
     _number_constants(module.signature)
     for entry in module.module_call_graph:
@@ -179,7 +190,7 @@ def _number_constants(signature: types.GraphSignature) -> None:
         constant.name = f"_c{number}"
 
 
-def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
+def _canonicalize_graph(graph: types.Graph, path: str, together: Collection[str]) -> Names:
     names = Names()
     old_nodes = [_strip(node) for node in graph.nodes]
     calls = calls_of(graph)
@@ -193,11 +204,13 @@ def _canonicalize_graph(graph: types.Graph, path: str) -> Names:
     inner: dict[int, tuple[str, Names]] = {}
     for number, call in enumerate(calls):
         for argument in call.subgraphs:
-            found = _canonicalize_graph(argument.graph, f"{path}.nodes[{number}].{argument.name}")
+            # Any of its operands may be one of them.
+            given = [value.name for value in given_values(argument.graph)] if together else []
+            found = _canonicalize_graph(argument.graph, f"{path}.nodes[{number}].{argument.name}", given)
             inner[id(argument)] = argument.name, found
             argument.name, argument.node = "", None
     inputs, outputs = given_values(graph), named_values(graph.outputs)
-    order = canonical_order(graph, calls, inputs, outputs, path)
+    order = canonical_order(graph, calls, inputs, outputs, path, together)
     calls = [calls[position] for position in order]
     names.nodes = [old_nodes[position] for position in order]
 

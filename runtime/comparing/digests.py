@@ -7,11 +7,13 @@ import hashlib
 import re
 from collections.abc import Mapping
 
-from ..archive.payloads import Payload, check_payloads
+from ..archive.payloads import Payload, check_payloads, each_payload
+from ..arguments import check_tree
+from ..collector import collector_off
 from ..errors import DeserializeError
 from ..generated import types
-from .canonical import canonicalize
-from .encoding import encoded
+from .canonical import canonicalize_in_place
+from .encoding import copied, encoded
 
 
 def digest(
@@ -22,7 +24,8 @@ def digest(
     """The SHA-256 of a program.
 
     It is that of the canonical form's Thrift bytes, so that two programs have one digest exactly if
-    `canonicalize` makes them equal.
+    `canonicalize` makes them equal. With weights also the order counts in which nodes see those that share
+    memory and change one of them in place.
 
     Args:
         tree: A sound tree, of `to_tree` or `read` for example.
@@ -49,7 +52,11 @@ def digest(
     """
     check_payloads(weights, "weights")
     check_payloads(constants, "constants")
-    hashed = hashlib.sha256(encoded(canonicalize(tree)))
+    check_tree(tree)
+    with collector_off():
+        form = copied(tree)
+        canonicalize_in_place(form, _sharing({**(weights or {}), **(constants or {})}))
+    hashed = hashlib.sha256(encoded(form))
     if weights is not None or constants is not None:
         for payloads in (weights or {}, constants or {}):
             for part in _canonical_payloads(payloads):
@@ -89,6 +96,18 @@ def check_digest(
             f"expected a program of digest {expected}, found {found}",
             hint="The program or its weights are not those that the digest was made of",
         )
+
+
+def _sharing(payloads: Mapping[str, Payload]) -> set[str]:
+    """The names of the weights that share memory with another one."""
+    by_memory: dict[int, set[str]] = {}
+    together: set[str] = set()
+    for fqn, payload in payloads.items():
+        for _, part in each_payload({fqn: payload}):
+            by_memory.setdefault(id(part.data), set()).add(fqn)
+            if part.meta.alias_of is not None:
+                together |= {fqn, part.meta.alias_of}
+    return together.union(*(names for names in by_memory.values() if len(names) > 1))
 
 
 def _canonical_payloads(payloads: Mapping[str, Payload]) -> list[bytes | memoryview]:

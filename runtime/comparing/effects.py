@@ -6,7 +6,7 @@ tables list what breaks them; tests compare the tables with the schemas of the i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..generated import types
 from ..operators import Target, TargetKind, parse_target
@@ -150,12 +150,15 @@ _EVERYTHING = ""
 _GENERATORS = "random generators"
 
 
-def effects_of(graph: types.Graph, calls: Sequence[Call]) -> Iterator[tuple[int, int]]:
+def effects_of(
+    graph: types.Graph, calls: Sequence[Call], together: Collection[str] = ()
+) -> Iterator[tuple[int, int]]:
     """Which node must come before which other one because of what one of them changes.
 
     Args:
         graph: The graph.
         calls: Its nodes in the order in which they run.
+        together: Inputs that may lie in one memory.
 
     Returns:
         Pairs of positions; their number is linear in the size of the graph.
@@ -163,7 +166,7 @@ def effects_of(graph: types.Graph, calls: Sequence[Call]) -> Iterator[tuple[int,
     changes = [_changed(call) for call in calls]
     if not any(changes):
         return
-    memory = _Memory(graph, calls)
+    memory = _Memory(graph, calls, together)
     changed = {memory.of(name) for names in changes for name in names}
     everything = [_EVERYTHING] if _EVERYTHING in changed else []
     # What changes some memory is a fence for all that see it.
@@ -277,12 +280,12 @@ def _worked_on(call: Call) -> list[str]:
 class _Memory:
     """Which values may lie in one memory."""
 
-    def __init__(self, graph: types.Graph, calls: Sequence[Call]) -> None:
+    def __init__(self, graph: types.Graph, calls: Sequence[Call], together: Collection[str]) -> None:
         self._parents: dict[str, str] = {}
         held: dict[str, list[str]] = {}
         for constant in graph.constants or ():
             held.setdefault(constant.target, []).append(constant.name)
-        for names in (*held.values(), *map(_sharing, calls)):
+        for names in (list(together), *held.values(), *map(_sharing, calls)):
             for name in names[1:]:
                 self._parents[self.of(name)] = self.of(names[0])
 

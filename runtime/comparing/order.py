@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..errors import DeserializeError
 from ..generated import types
@@ -21,7 +21,12 @@ from .naming import TABLES, Call, Named, content, used_names
 
 
 def canonical_order(
-    graph: types.Graph, calls: Sequence[Call], inputs: Sequence[Named], outputs: Sequence[Named], path: str
+    graph: types.Graph,
+    calls: Sequence[Call],
+    inputs: Sequence[Named],
+    outputs: Sequence[Named],
+    path: str,
+    together: Collection[str] = (),
 ) -> list[int]:
     """The canonical order of a graph's nodes.
 
@@ -31,6 +36,7 @@ def canonical_order(
         inputs: The values among its inputs, in canonical order.
         outputs: The values among its outputs, in canonical order.
         path: The graph in messages.
+        together: Inputs that may lie in one memory.
 
     Returns:
         The positions in `calls`, in canonical order.
@@ -38,7 +44,7 @@ def canonical_order(
     Raises:
         DeserializeError: A value is used before it is defined, or defined twice.
     """
-    flow = _Flow(graph, calls, inputs, outputs, path)
+    flow = _Flow(graph, calls, inputs, outputs, path, together)
     numbers = _Numbers(flow).numbers
     ranks = {value.name: rank for rank, value in enumerate(inputs)}
 
@@ -128,12 +134,14 @@ class _Flow:
         inputs: Sequence[Named],
         outputs: Sequence[Named],
         path: str,
+        together: Collection[str],
     ) -> None:
         self.graph = graph
         self.calls = calls
         self.inputs: dict[str, int] = {}
         self.makers: dict[str, tuple[int, int]] = {}
         self._path = path
+        self._together = together
         for position, value in enumerate(inputs):
             self._check_new(value, "inputs")
             self.inputs[value.name] = position
@@ -167,7 +175,7 @@ class _Flow:
         """Which node must come before which other one; the same pair more than once."""
         for index, sources in enumerate(self.sources):
             yield from ((source[0], index) for source in sources if source is not None)
-        yield from effects_of(self.graph, self.calls)
+        yield from effects_of(self.graph, self.calls, self._together)
 
 
 class _Numbers:

@@ -128,5 +128,5 @@ def check_versions(versions: object, argument: str) -> None:
         if not isinstance(namespace, str) or not isinstance(version, int):
             raise TypeError(
                 f"expected {argument} as numbers by namespace, such as {{'aten': 10}}, "
-                f"found {namespace!r}: {version!r}"
+                f"found {namespace!r:.80}: {version!r:.80}"
             )

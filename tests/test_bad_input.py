@@ -47,6 +47,27 @@ def test_example_inputs_of_another_program_are_refused() -> None:
         pt2wire.from_tree(pt2wire.to_tree(ep), ep.state_dict, {}, example_inputs=((1,), {"x": 2}))
 
 
+_LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: pt2wire.load(io.BytesIO(linear_archive()), form=_LONG),
+        lambda: pt2wire.load(io.BytesIO(linear_archive()), name=_LONG),
+        lambda: pt2wire.save(linear_program(), io.BytesIO(), formats=(_LONG,)),
+        lambda: pt2wire.save(linear_program(), io.BytesIO(), extra_files={_LONG: 3}),  # type: ignore[dict-item]
+        lambda: pt2wire.save(linear_program(), io.BytesIO(), opset_version={_LONG: _LONG}),  # type: ignore[dict-item]
+    ],
+    ids=["form", "name", "formats", "extra_files", "opset_version"],
+)
+def test_long_values_are_shown_in_part(call: Callable[[], Any]) -> None:
+    with pytest.raises((TypeError, ValueError, DeserializeError), match=r"expected .* found") as caught:
+        call()
+    assert "'xxxx" in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
 def test_an_empty_path_is_no_folder() -> None:
     with pytest.raises(FileNotFoundError, match="No such file or directory: ''"):
         pt2wire.save(linear_program(), "")

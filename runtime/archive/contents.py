@@ -114,7 +114,7 @@ def programs_to_read(reader: ArchiveReader, names: Iterable[str] | None) -> list
     for name in wanted:
         if name not in stored:
             raise DeserializeError(
-                f"expected a program {name!r}, found {', '.join(map(repr, stored))}",
+                f"expected a program {name!r:.80}, found {', '.join(map(repr, stored))}",
                 path=reader.name,
                 hint="Pass name=... to take another one",
             )

@@ -25,7 +25,7 @@ def extra_records(extra_files: Mapping[str, str | bytes]) -> dict[str, Callable[
     for name, content in extra_files.items():
         if not isinstance(name, str) or not isinstance(content, str | bytes | bytearray | memoryview):
             raise TypeError(
-                f"expected extra files as text or bytes by name, found {name!r}: {type(content).__name__}"
+                f"expected extra files as text or bytes by name, found {name!r:.80}: {type(content).__name__}"
             )
         where = f"extra_files[{name[:80]!r}]"
         check_record(records.EXTRA + name, "an extra file", where)

@@ -23,7 +23,7 @@ def check_form(form: str | None) -> Form | None:
     if form is None:
         return None
     if form not in DEFAULT_FORMATS:
-        raise ValueError(f"expected form 'json' or 'thrift', found {form!r}")
+        raise ValueError(f"expected form 'json' or 'thrift', found {form!r:.80}")
     return Form(form)
 
 
@@ -31,5 +31,5 @@ def check_formats(formats: Sequence[str]) -> tuple[Form, ...]:
     """The forms that a caller lists; ValueError for any other word, and for none at all."""
     listed = isinstance(formats, Iterable) and not isinstance(formats, str | bytes)
     if not listed or not formats or not all(form in DEFAULT_FORMATS for form in formats):
-        raise ValueError(f"expected formats such as ('json', 'thrift'), found {formats!r}")
+        raise ValueError(f"expected formats such as ('json', 'thrift'), found {formats!r:.80}")
     return tuple(form for form in Form if form in formats)

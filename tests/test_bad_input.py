@@ -53,9 +53,9 @@ _LONG = "x" * 100_000
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: pt2wire.load(io.BytesIO(linear_archive()), form=_LONG),
+        lambda: pt2wire.load(io.BytesIO(linear_archive()), form=_LONG),  # type: ignore[arg-type]
         lambda: pt2wire.load(io.BytesIO(linear_archive()), name=_LONG),
-        lambda: pt2wire.save(linear_program(), io.BytesIO(), formats=(_LONG,)),
+        lambda: pt2wire.save(linear_program(), io.BytesIO(), formats=(_LONG,)),  # type: ignore[arg-type]
         lambda: pt2wire.save(linear_program(), io.BytesIO(), extra_files={_LONG: 3}),  # type: ignore[dict-item]
         lambda: pt2wire.save(linear_program(), io.BytesIO(), opset_version={_LONG: _LONG}),  # type: ignore[dict-item]
     ],

@@ -38,6 +38,10 @@ REFUSED = {
         "torch.ops.transformers.grouped_mm_fallback.default: this build of libtorch has no such operator",
         "transformers defines the operator in Python",
     ),
+    "optional_numbers_in_lists": (
+        "torch.ops.pt2wire_optionals.scalars.default: this build of libtorch has no such operator",
+        "the tests define the operator in Python",
+    ),
     "integers_beyond_64_bits": ("expected a 64-bit integer, found", "C++ has no such integers"),
     "members_of_enums_as_inputs": (
         "libtorch cannot load it: Unpickler found unknown type tests.helpers.models_beyond.Plain",

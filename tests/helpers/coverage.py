@@ -111,7 +111,7 @@ other numbers of them, that of pt2wire is an error.
 
 Names of weights, constants and modules with control characters other than tabs, which PyTorch saves and
 calls, are refused by name as well, since messages would show them to a terminal. Quantized dtypes such as
-`torch.quint8`, as arguments or of weights, and weights in layout `torch._mkldnn` are refused by both.
+`torch.quint8` as arguments and weights in layout `torch._mkldnn` are refused by both.
 
 PyTorch keeps one node that pt2wire drops: the `getitem` that takes an empty list out of what an operator
 returns. Outputs are the same.

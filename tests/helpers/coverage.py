@@ -100,7 +100,7 @@ loaded program is decomposed or compiled: of a node `tensor_meta`, `example_valu
 `partition_names`, `module_call_specs`, `dynamo_compile_id` and `dynamo_flat_name_to_original_fqn`. What
 users note stands under `custom`, which is kept.
 
-PyTorch saves three things that pt2wire refuses, by name. Two are texts that PyTorch pastes into
+PyTorch saves four things that pt2wire refuses, by name. Two are texts that PyTorch pastes into
 source: keys with quotes in dictionaries of inputs, and texts as inputs that hold quotes, escapes or control
 characters other than tabs. Of programs with such keys, PyTorch can call only those that check no size behind
 the key; of those with such texts, only the ones with control characters that end no line, which could steer
@@ -109,8 +109,8 @@ finds it: PyTorch writes the class of no parameter, pt2wire that of each. Intege
 Thrift cannot hold, are saved as JSON alone, with a warning; no C++ reads them, and where PyTorch's makes
 other numbers of them, that of pt2wire is an error.
 
-Names of weights, constants and modules with control characters other than tabs, which PyTorch saves and
-calls, are refused by name as well, since messages would show them to a terminal. Quantized dtypes such as
+The fourth are names of weights, constants and modules with control characters other than tabs: PyTorch calls
+such programs, and messages of pt2wire would show the names to a terminal. Quantized dtypes such as
 `torch.quint8` as arguments and weights in layout `torch._mkldnn` are refused by both.
 
 PyTorch keeps one node that pt2wire drops: the `getitem` that takes an empty list out of what an operator

@@ -33,7 +33,7 @@ from .helpers.archives import (
 )
 from .helpers.families import FAMILIES
 from .helpers.models import BEYOND, MODELS
-from .helpers.schema_versions import MAJOR, OLDER, OLDEST, dotted
+from .helpers.schema_versions import MAJOR, MINOR, OLDER, OLDEST, REVISION, dotted
 from .test_archive_directory import DAMAGE, HONEST, small_zip, streamed_zip
 
 # They share a program that takes long to compile: another process would only wait for it.
@@ -355,6 +355,11 @@ RECORDS: dict[str, tuple[Callable[[], dict[str, bytes | None]], str]] = {
     ),
     "no format": (lambda: {"archive_format": None}, "archive_format: expected a .pt2 archive"),
     "other format": (lambda: {"archive_format": b"pt1"}, "archive_format: expected a .pt2 archive"),
+    "no version of archives": (lambda: {"archive_version": None}, ""),
+    "other version of archives": (
+        lambda: {"archive_version": b"1"},
+        'archive_version: expected version 0 of the archive, found "1"',
+    ),
     "big-endian": (lambda: {"byteorder": b"big"}, "byteorder: expected little-endian weights"),
     "next major version": (
         lambda: dict(_major(MAJOR + 1, 0)),
@@ -375,6 +380,61 @@ def test_records_that_do_not_belong_together_are_refused(
     outcome = _answer("program", with_records(linear_archive(), changes()))
     assert outcome.ok == (message == "")
     assert message in outcome.text.decode()
+
+
+def _set_version(tree: types.ExportedProgram, minor: int) -> None:
+    tree.schema_version = types.SchemaVersion(MAJOR, minor)
+
+
+def _set_revision(tree: types.ExportedProgram, revision: int) -> None:
+    tree.writer = types.Writer("other", "1", revision)
+
+
+#: What a program says of its writer, and whether that may know more fields than the header.
+WRITERS: dict[str, tuple[Callable[[types.ExportedProgram], None], bool]] = {
+    "this version": (lambda tree: _set_version(tree, MINOR), False),
+    "oldest version": (lambda tree: _set_version(tree, types.OLDEST_VERSION[1]), False),
+    "newer version": (lambda tree: _set_version(tree, MINOR + 1), True),
+    "this revision": (lambda tree: _set_revision(tree, REVISION), False),
+    "newer revision": (lambda tree: _set_revision(tree, REVISION + 1), True),
+}
+
+
+def _with_unknown_field(form: str, change: Callable[[types.ExportedProgram], None]) -> bytes:
+    """An archive whose program has one field that no schema has."""
+    tree = thrift_codec.decode(types.ExportedProgram, record(linear_archive(), "thrift/model.compact"))
+    change(tree)
+    if form == "json":
+        text = json.dumps(json.loads(json_codec.encode(tree)) | {"future": 1})
+        return with_records(linear_archive(), {"models/model.json": text.encode()})
+    field = b"\x06\x88\x0e\x02"  # 900, i64, value 1
+    content = thrift_codec.encode(tree)[:-1] + field + b"\0"
+    return with_records(linear_archive(), _reindexed({"thrift/model.compact": content}))
+
+
+@pytest.mark.parametrize("form", ["thrift", "json"])
+@pytest.mark.parametrize(("change", "is_newer"), WRITERS.values(), ids=WRITERS)
+def test_an_unknown_field_is_damage_unless_the_writer_is_newer(
+    change: Callable[[types.ExportedProgram], None], is_newer: bool, form: str
+) -> None:
+    data = _with_unknown_field(form, change)
+    outcome = _answer("program", data)
+    refusal = _refusal(data)
+    assert (outcome.ok, refusal == "") == (is_newer, is_newer)
+    assert is_newer or "found one that it does not have" in refusal
+    path = "models/model.json" if form == "json" else "thrift/model.compact"
+    expected = f"model {form} " if is_newer else f"<memory>:{path}: expected fields of format {MAJOR}."
+    assert outcome.text.decode().startswith(expected)
+
+
+def _refusal(data: bytes) -> str:
+    """What Python says of an archive that it refuses."""
+    try:
+        with warnings.catch_warnings(record=True):
+            pt2wire.read(io.BytesIO(data))
+    except DeserializeError as error:
+        return str(error)
+    return ""
 
 
 def _indented() -> bytes:

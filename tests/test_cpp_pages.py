@@ -13,7 +13,7 @@ from .helpers import cpp
 
 _PAGE = 4096
 #: What has to be read to know the archive, the program and where its weights lie.
-_READ = ("archive_format", "byteorder", "thrift/index.compact", "thrift/model.compact")
+_READ = ("archive_format", "archive_version", "byteorder", "thrift/index.compact", "thrift/model.compact")
 _READ_FOR_WEIGHTS = "thrift/model_weights.compact"
 
 

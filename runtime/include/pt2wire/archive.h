@@ -138,17 +138,13 @@ class Archive {
     return has_thrift ? Form::thrift : Form::json;
   }
 
-  /// A program. Refused: Thrift that is not what the index was made for, a format of another major version.
+  /// A program. Refused: Thrift that is not what the index was made for, a format of another major version, fields that
+  /// this header does not know in a file that is not newer.
   Document<ExportedProgram> program(std::string_view name = "model") const {
     auto document = decode<ExportedProgram>(name, Part::program);
-    const SchemaVersion& version = document->schema_version;
-    const bool too_old = version.major == oldest_version_major && version.minor < oldest_version_minor;
-    if (version.major != schema_version_major || too_old) {
-      fail(record_of(name, form(name), Part::program),
-           "the format version is " + std::to_string(version.major) + "." + std::to_string(version.minor) +
-               ", this header reads " + std::to_string(oldest_version_major) + "." + std::to_string(oldest_version_minor) +
-               " to " + std::to_string(schema_version_major) + ".x");
-    }
+    const std::string record = record_of(name, form(name), Part::program);
+    check_version(document->schema_version, record);
+    check_skipped(document, record);
     return document;
   }
 
@@ -163,9 +159,8 @@ class Archive {
     if (find("archive_format") == nullptr || read("archive_format").text() != "pt2") {
       fail("archive_format", "expected a .pt2 archive, found a zip file without this record, or with other content");
     }
-    if (find("byteorder") != nullptr && read("byteorder").text() != "little") {
-      fail("byteorder", "expected little-endian weights");
-    }
+    check_content("archive_version", "0", "version 0 of the archive");
+    check_content("byteorder", "little", "little-endian weights");
     if (find(index_record) != nullptr) {
       const Bytes content = read(index_record);
       const Limits limits = limits_of(require(index_record));
@@ -212,6 +207,35 @@ class Archive {
   const Record& require(std::string_view record) const {
     if (const Record* const found = find(record)) return *found;
     fail(record, "expected this record, but the archive has none");
+  }
+
+  /// Writers of other archives may leave these records out.
+  void check_content(std::string_view record, std::string_view expected, const char* meaning) const {
+    if (find(record) == nullptr) return;
+    const Bytes found = read(record);
+    if (found.text() == expected) return;
+    fail(record, "expected " + std::string(meaning) + ", found \"" + Error::printable(found.text()) + "\"");
+  }
+
+  void check_version(const SchemaVersion& version, std::string_view record) const {
+    const bool too_old = version.major == oldest_version_major && version.minor < oldest_version_minor;
+    if (version.major == schema_version_major && !too_old) return;
+    fail(record, "the format version is " + text_of(version) + ", this header reads " +
+                     std::to_string(oldest_version_major) + "." + std::to_string(oldest_version_minor) + " to " +
+                     std::to_string(schema_version_major) + ".x");
+  }
+
+  /// Only a newer writer has fields that this header does not know.
+  void check_skipped(const Document<ExportedProgram>& program, std::string_view record) const {
+    const SchemaVersion& version = program->schema_version;
+    const bool is_newer = version.minor > schema_version_minor || (program->writer && program->writer->revision > schema_revision);
+    if (program.skipped_fields() == 0 || is_newer) return;
+    fail(record, "expected fields of format " + text_of(version) + ", found " + std::to_string(program.skipped_fields()) +
+                     " that it does not have: the file is damaged, or does not say that its writer is newer");
+  }
+
+  static std::string text_of(const SchemaVersion& version) {
+    return std::to_string(version.major) + "." + std::to_string(version.minor);
   }
 
   template <class T>

@@ -43,7 +43,8 @@ class Document {
   const T* operator->() const noexcept { return root_; }
   const Bytes& bytes() const noexcept { return bytes_; }
 
-  /// How many fields of the file this header does not know: more than 0 where a newer writer made it.
+  /// How many fields of the file this header does not know: more than 0 where a newer writer made it, or where it is damaged,
+  /// which only `Archive::program` tells apart.
   std::size_t skipped_fields() const noexcept { return skipped_fields_; }
 
   /// Memory for what does not lie in the bytes themselves (of JSON, in their copy), in bytes and in allocations.

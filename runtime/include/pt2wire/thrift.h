@@ -1,5 +1,5 @@
 // Part of pt2wire. The generated types over any protocol of Apache Thrift's C++ library. Needs libthrift and its headers;
-// nothing else of pt2wire does.
+// nothing else of pt2wire does. To be included behind the types that it reads: pt2wire/schema.h, or pt2wire/archive.h.
 #pragma once
 
 #include <thrift/Thrift.h>

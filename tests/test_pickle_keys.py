@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import zipfile
 from collections import Counter, OrderedDict
 from typing import Any
@@ -22,6 +23,7 @@ _HONEST = {
     "texts, numbers and a pair as keys": {**{f"{n}": n for n in _MANY}, **{n: 0 for n in _MANY}, (1, 2): 0},
     "tuples as values": {n: (n, (n,)) for n in _MANY},
     "a long integer": [1 << 70],
+    "sets of texts and numbers": [set(), {"a"}, {f"{n}" for n in _MANY}, set(_MANY)],
 }
 _HOSTILE = {
     "tuples as keys": {(n,): 0 for n in _MANY},
@@ -42,6 +44,15 @@ def _pickles(value: Any) -> bytes:
 @pytest.mark.parametrize("name", _HONEST)
 def test_what_pytorch_writes_of_honest_values_is_opened(name: str) -> None:
     assert compound_keys_problem(_pickles(_HONEST[name])) is None
+
+
+@pytest.mark.parametrize("again", [b"h\0", b"2"], ids=["under another name", "twice on the stack"])
+def test_a_list_that_grows_elsewhere_is_not_taken_for_what_it_was(again: bytes) -> None:
+    """A set is made of a list, which gets its items where another reference to it lies."""
+    tuples = b"".join(b"M" + n.to_bytes(2, "little") + b"\x85" for n in _MANY)
+    grown = b"\x80\x02c__builtin__\nset\n]q\0" + again + b"(" + tuples + b"e0\x85R."
+    assert pickle.loads(grown) == {(n,) for n in _MANY}
+    assert compound_keys_problem(grown) is not None
 
 
 @pytest.mark.parametrize("name", _HOSTILE)

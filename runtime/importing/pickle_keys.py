@@ -15,12 +15,14 @@ from ..keys import MAX_COMPOUND_KEYS, TOO_MANY, is_plain
 
 _PLAIN, _DICT, _COLLECTION, _EMPTY, _OTHER = "plain", "dict", "collection", "empty", "other"
 _STATE = "state"  # of an object: its attributes, and those that lie in slots
+_LIST, _ITEMS = "list", "items"  # a list of plain values, and a tuple of one
 _STORAGE = "storage"  # five values that name one, by a key that is plain
 
 _KINDS = {
     **dict.fromkeys("NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 BINFLOAT".split(), _PLAIN),
     **dict.fromkeys("BINUNICODE SHORT_BINSTRING".split(), _PLAIN),
     "EMPTY_DICT": _DICT,
+    "EMPTY_LIST": _LIST,
     "EMPTY_TUPLE": _EMPTY,
 }
 #: Classes of the standard library that make keys of what they are called with.
@@ -77,13 +79,19 @@ def _keys(file: io.BytesIO) -> Iterator[int]:
         elif "PUT" in name:
             memo[argument] = stack[-1] if stack else _OTHER
         elif "GET" in name:
-            stack.append(memo.get(argument, _OTHER))
+            kind = memo.get(argument, _OTHER)
+            if kind in (_LIST, _ITEMS):  # it may grow under this name from here on
+                stack[:] = [_OTHER if each in (_LIST, _ITEMS) else each for each in stack]
+                kind = _OTHER
+            stack.append(kind)
         elif pickletools.markobject in before:
             if not marks:
                 raise ValueError("a slice without its mark")
             items = pop(len(stack) - marks.pop())
             if name in _SLICES:
                 yield sum(key is not _PLAIN for key in items[:: _SLICES[name]])
+            if name == "APPENDS" and stack and any(item is not _PLAIN for item in items):
+                stack[-1] = _OTHER
             if before.index(pickletools.markobject) == 0:
                 stack.append(_STORAGE if len(items) == 5 and items[2] is _PLAIN else _OTHER)
         else:
@@ -104,13 +112,17 @@ def _made(name: str, argument: Any, items: list[str]) -> tuple[str, int]:
         case "GLOBAL", _ if argument in _COLLECTIONS:
             return _COLLECTION, 0
         case "REDUCE", ["collection", arguments]:
-            return _OTHER, 0 if arguments is _EMPTY else MAX_COMPOUND_KEYS + 1
+            return _OTHER, 0 if arguments in (_EMPTY, _ITEMS) else MAX_COMPOUND_KEYS + 1
         case "BUILD", [_, state]:
             return items[0], 0 if state in (_DICT, _STATE, _PLAIN) else MAX_COMPOUND_KEYS + 1
         case "SETITEM", [made, key, _]:
             return made, int(key is not _PLAIN)
         case "BINPERSID", [storage]:
             return _OTHER, int(storage is not _STORAGE)
+        case "APPEND", ["list", "plain"]:
+            return _LIST, 0
+        case "TUPLE1", ["list"]:
+            return _ITEMS, 0
         case "TUPLE2", [("dict" | "plain"), _]:
             return _STATE, 0
     return _KINDS.get(name, _OTHER), 0

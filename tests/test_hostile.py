@@ -39,6 +39,7 @@ _WAYS_IN = {
     "pickles": {"pickles"},
     "compiled libraries": {"libraries"},
     "notes on nodes": {"metadata"},
+    "notes, arguments and contexts": {"metadata", "treespecs"},
 }
 
 

@@ -281,7 +281,7 @@ def test_a_cycle_over_maps_is_found_exactly_where_cpp_does_not_compile(
     assert compiles or "incomplete type" in done.stderr
 
 
-NAMES = """\
+TAKEN = """\
 Kind:
   kind: enum
   since: "8.2"
@@ -318,7 +318,7 @@ Whole:
     ],
 )
 def test_lint_finds_names_exactly_where_cpp_does_not_compile(tmp_path: Path, before: str, after: str) -> None:
-    schema = parse_schema(indented(NAMES.replace(before, after)).encode(), "sample.yaml")
+    schema = parse_schema(indented(TAKEN.replace(before, after)).encode(), "sample.yaml")
     found = [finding for finding in lint(schema) if finding.rule == "apache-name"]
     (tmp_path / "sample.thrift").write_text(thrift.outputs(schema)["schema.thrift"])
     source = generated("cpp", tmp_path / "sample.thrift", tmp_path) / "sample_types.cpp"

@@ -151,7 +151,7 @@ def _check_keys(pickles: list[memoryview], path: str) -> None:
         except ValueError:
             return  # torch reads no further than this, and says what is damaged
         if problem is not None:
-            raise DeserializeError(problem, path=path, hint=ALLOW_PICKLE)
+            raise UnsafeArtifactError(problem, path=path, hint=ALLOW_PICKLE)
 
 
 def refused_code(error: BaseException) -> str | None:

@@ -37,7 +37,7 @@ def tuples_as_keys(self: nn.Module, tree: Any) -> Any:
 
 @BEYOND.case(lambda: call({Unnamed(1, "a"): randn(2), "b": randn(2)}), unread="unhashable type")
 def namedtuples_as_keys(self: nn.Module, tree: Any) -> Any:
-    return {Unnamed(2, (Unnamed(3, 4), None)): tree[Unnamed(1, "a")], 5: tree["b"]}
+    return {4: tree[Unnamed(1, "a")], 5: tree["b"]}  # of PyTorch's file keys come back plain
 
 
 @BEYOND.case(lambda: call({torch.float32: randn(2), 1j: randn(2)}), unsaved="Unable to serialize context")

@@ -54,6 +54,16 @@ def importing(module: str) -> str:
     return f"It needs {f'`import {module}`' if is_module else 'the library that defines it'} first"
 
 
+def importing_or_handing_in(module: str) -> str:
+    """The hint of `importing`, for classes that a caller can hand in as well.
+
+    Example:
+        >>> importing_or_handing_in("signal")
+        'It needs `import signal` first, or pass the class with types=[...]'
+    """
+    return f"{importing(module)}, or pass the class with types=[...]"
+
+
 def find_class(module: str, qualified_name: str, known: tuple[type, ...] = ()) -> type | None:
     """The class of a name, or None where it is neither handed in nor imported.
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from .classes import find_class, importing
+from .classes import find_class, importing, importing_or_handing_in
 from .errors import DeserializeError
 from .generated import types
 from .treespecs import EnumKey, SpecNode, is_class_path
@@ -34,7 +34,7 @@ def find_container(name: str, known: tuple[type, ...] = ()) -> type:
     if kind is None or not (kind in pytree.SUPPORTED_NODES or pytree.is_namedtuple_class(kind)):
         raise DeserializeError(
             f"expected a named tuple, or a class that is registered with pytree, found {name!r}"[:300],
-            hint=f"{importing(module)}, or pass the class with types=[...]",
+            hint=importing_or_handing_in(module),
         )
     return kind
 
@@ -92,7 +92,7 @@ def make_named_tuple(
     fields = ", ".join(field_names)[:100]
     warn_user(
         f"a named tuple comes back as a plain tuple: expected the class {path[:100]!r} with the fields "
-        f"{fields}, found none here. {importing(module)}, or pass the class with types=[...]"
+        f"{fields}, found none here. {importing_or_handing_in(module)}"
     )
     return tuple(items)
 
@@ -104,7 +104,7 @@ def find_enum_member(member: EnumKey, known: tuple[type, ...] = ()) -> enum.Enum
         raise DeserializeError(
             f"expected a member of an enum that is imported, found "
             f"{member.module}.{member.qualified_name}.{member.name}"[:300],
-            hint=f"{importing(member.module)}, or pass the class with types=[...]",
+            hint=importing_or_handing_in(member.module),
         )
     return found.__members__[member.name]
 

@@ -81,10 +81,15 @@ def canonicalize(tree: types.ExportedProgram) -> types.ExportedProgram:
         >>> canonicalize(tree).graph_module.graph.nodes[0].outputs
         [Argument(as_tensor=TensorArgument(name='_1'))]
     """
+    return canonical_copy(tree)
+
+
+def canonical_copy(tree: types.ExportedProgram, together: Collection[str] = ()) -> types.ExportedProgram:
+    """`canonicalize`, with the names of weights that share memory with another one, which no tree knows."""
     check_tree(tree)
     with collector_off():
         copy = copied(tree)
-        canonicalize_in_place(copy)
+        canonicalize_in_place(copy, together)
     return copy
 
 
@@ -93,7 +98,7 @@ def canonicalize_in_place(tree: types.ExportedProgram, together: Collection[str]
 
     Args:
         tree: The tree.
-        together: The names of weights that share memory with another one.
+        together: As for `canonical_copy`.
 
     Returns:
         What became of the names of values, with which differences can be told in the old ones.
@@ -102,11 +107,8 @@ def canonicalize_in_place(tree: types.ExportedProgram, together: Collection[str]
     _sort_signature(module)
     for argument in (*module.graph.inputs, *module.graph.outputs):
         _sort_dictionary(argument)
-    sharing = (
-        [spec.value.arg.name for spec in module.signature.input_specs if bound_name(spec) in together]
-        if together
-        else []
-    )
+    weights = (spec for spec in module.signature.input_specs if bound_name(spec) in together)
+    sharing = [weight.value.arg.name for weight in weights]
     names = _canonicalize_graph(module.graph, "graph_module.graph", sharing)
     rename_signature(module.signature, names.values)
     _number_constants(module.signature)

@@ -8,12 +8,10 @@ import re
 from collections.abc import Mapping
 
 from ..archive.payloads import Payload, check_payloads, each_payload
-from ..arguments import check_tree
-from ..collector import collector_off
 from ..errors import DeserializeError
 from ..generated import types
-from .canonical import canonicalize_in_place
-from .encoding import copied, encoded
+from .canonical import canonical_copy
+from .encoding import encoded
 
 
 def digest(
@@ -52,10 +50,7 @@ def digest(
     """
     check_payloads(weights, "weights")
     check_payloads(constants, "constants")
-    check_tree(tree)
-    with collector_off():
-        form = copied(tree)
-        canonicalize_in_place(form, _sharing({**(weights or {}), **(constants or {})}))
+    form = canonical_copy(tree, _sharing({**(weights or {}), **(constants or {})}))
     hashed = hashlib.sha256(encoded(form))
     if weights is not None or constants is not None:
         for payloads in (weights or {}, constants or {}):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..generated import types
+from ..memory_groups import MemoryGroups
 from ..operators import Target, TargetKind, parse_target
 from .naming import Call, calls_of, named_values
 
@@ -166,7 +167,7 @@ def effects_of(
     changes = [_changed(call) for call in calls]
     if not any(changes):
         return
-    memory = _Memory(graph, calls, together)
+    memory = _memory(graph, calls, together)
     changed = {memory.of(name) for names in changes for name in names}
     everything = [_EVERYTHING] if _EVERYTHING in changed else []
     # What changes some memory is a fence for all that see it.
@@ -277,26 +278,16 @@ def _worked_on(call: Call) -> list[str]:
     return [value.name for value in named_values(worked_on) if not value.is_symbolic]
 
 
-class _Memory:
+def _memory(graph: types.Graph, calls: Sequence[Call], together: Collection[str]) -> MemoryGroups[str]:
     """Which values may lie in one memory."""
-
-    def __init__(self, graph: types.Graph, calls: Sequence[Call], together: Collection[str]) -> None:
-        self._parents: dict[str, str] = {}
-        held: dict[str, list[str]] = {}
-        for constant in graph.constants or ():
-            held.setdefault(constant.target, []).append(constant.name)
-        for names in (list(together), *held.values(), *map(_sharing, calls)):
-            for name in names[1:]:
-                self._parents[self.of(name)] = self.of(names[0])
-
-    def of(self, name: str) -> str:
-        """One name that stands for all values in one memory."""
-        root = name
-        while (parent := self._parents.setdefault(root, root)) != root:
-            root = parent
-        while name != root:
-            self._parents[name], name = root, self._parents[name]
-        return root
+    memory = MemoryGroups[str]()
+    held: dict[str, list[str]] = {}
+    for constant in graph.constants or ():
+        held.setdefault(constant.target, []).append(constant.name)
+    for names in (list(together), *held.values(), *map(_sharing, calls)):
+        for name in names[1:]:
+            memory.join(name, names[0])
+    return memory
 
 
 def _sharing(call: Call) -> list[str]:

@@ -15,6 +15,7 @@ from torch.fx import GraphModule, Node
 from torch.utils._pytree import tree_leaves
 
 from ..errors import UnsafeArtifactError
+from ..memory_groups import MemoryGroups
 from ..operators import allowing_packet
 
 _INDICES = frozenset({"crow_indices", "col_indices", "ccol_indices", "row_indices"})
@@ -67,7 +68,7 @@ class _Memory:
     def __init__(self, module: GraphModule, allow_operators: Container[str]) -> None:
         self._module = module
         self._allowed = allow_operators
-        self._shared: dict[Node, Node] = {}
+        self._memory = MemoryGroups[Node]()
         self._indices: set[Node] = set()
 
     def call(self, node: Node) -> None:
@@ -81,7 +82,7 @@ class _Memory:
 
     def check_stays(self, value: Node, writer: str, hint: str | None = None) -> None:
         """A value is changed in place: refuse that where it is indices."""
-        if self._memory(value) in self._indices:
+        if self._memory.of(value) in self._indices:
             raise UnsafeArtifactError(
                 "expected indices of sparse tensors to stay as they are, "
                 f"found {value.name[:80]!r} changed by {writer}",
@@ -102,7 +103,7 @@ class _Memory:
             if parameter.alias_info is not None:
                 self._share(node, values)
             if packet in _MAKERS and parameter.name in _PARAMETERS:
-                self._indices.update(map(self._memory, values))
+                self._indices.update(map(self._memory.of, values))
 
     def _call_higher_order(self, node: Node, target: HigherOrderOperator) -> None:
         subgraphs = [each for value in node.all_input_nodes for each in self._subgraphs(value)]
@@ -112,7 +113,7 @@ class _Memory:
                 self._write(node.all_input_nodes, operator)
         self._share(node, node.all_input_nodes)
         if any(map(_touches, subgraphs)):
-            self._indices.add(self._memory(node))
+            self._indices.add(self._memory.of(node))
 
     def _write(self, values: Iterable[Node], operator: OpOverload) -> None:
         packet = _packet(operator)
@@ -125,20 +126,12 @@ class _Memory:
         if isinstance(held, GraphModule):
             yield from (each for each in held.modules() if isinstance(each, GraphModule))
 
-    def _memory(self, value: Node) -> Node:
-        """One value for all that share its memory."""
-        while (other := self._shared.get(value)) is not None:
-            self._shared[value] = self._shared.get(other, other)  # so that chains stay short
-            value = other
-        return value
-
     def _share(self, node: Node, values: Iterable[Node]) -> None:
         for value in values:
-            one, other = self._memory(node), self._memory(value)
-            if one is not other:
-                self._shared[one] = other
-                if one in self._indices:
-                    self._indices.add(other)
+            holds_indices = self._memory.of(node) in self._indices
+            both = self._memory.join(node, value)
+            if holds_indices:
+                self._indices.add(both)
 
 
 def _touches(module: GraphModule) -> bool:

@@ -15,6 +15,7 @@ from ..extensions import find_extension, schema_of
 from ..findings import Finding
 from ..generated import types
 from ..generated.types import Layout
+from ..layouts import COMPRESSED
 from ..operators import NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
 from .parts import Given, parts_problem
 from .rules import Findings
@@ -365,7 +366,6 @@ _WITHOUT_INDICES = frozenset(
     f"torch.ops.aten.{name}"
     for name in "empty full new_empty new_full new_ones normal ones rand randint randn".split()
 )
-_COMPRESSED = frozenset({Layout.SparseCsr, Layout.SparseCsc, Layout.SparseBsr, Layout.SparseBsc})
 
 
 def _length(value: types.Argument | types.Value) -> int:
@@ -451,7 +451,7 @@ def _check_layout(node: types.Node, given: Given, path: str, graph: types.Graph,
         made = layout.as_layout
     elif like is not None and like.type == "as_tensor":
         made = graph.tensor_values[like.as_tensor.name].layout
-    if made in _COMPRESSED:
+    if made in COMPRESSED:
         message = (
             f"expected a layout whose indices {node.target} fills, found {made.name}, in node {node.name!r}"
         )

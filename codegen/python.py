@@ -100,7 +100,7 @@ class PyField:
     written: str
     written_part: tuple[str, ...]
     written_member: tuple[str, ...]
-    json_lead: str
+    json_key: str
     read: str
     read_argument: tuple[str, ...]
     read_assignment: tuple[str, ...]
@@ -137,17 +137,19 @@ class PyType:
 
     @property
     def written_always(self) -> list[PyField]:
+        """The fields with which JSON begins, wherever they stand in the schema."""
         return [field for field in self.fields if not field.own]
 
     @property
     def written_if_set(self) -> list[PyField]:
+        """Those that follow."""
         return [field for field in self.fields if field.own]
 
 
 def view(definition: TypeDef, code: Code) -> PyType:
     """Decides everything about a type that templates print."""
     union = definition.kind is Kind.UNION
-    fields = tuple(_field(field, position, union, code) for position, field in enumerate(definition.fields))
+    fields = tuple(_field(field, union, code) for field in definition.fields)
     collected = union or any(field.finishing for field in fields)
     prefills = [f"o.{field.slot} = {field.prefill}" for field in fields if field.prefill is not None]
     bare = not prefills and not collected
@@ -194,7 +196,7 @@ def _room(definition: TypeDef, code: Code) -> dict[str, str]:
     }
 
 
-def _field(field: Field, position: int, union: bool, code: Code) -> PyField:
+def _field(field: Field, union: bool, code: Code) -> PyField:
     slot = f"_{field.name}" if union else field.name
     required = field.default is None and not union
     own = field.own and field.optional
@@ -217,7 +219,7 @@ def _field(field: Field, position: int, union: bool, code: Code) -> PyField:
         written=written,
         written_part=tuple(fitted("", written, ",", indent=8)),
         written_member=tuple(fitted(f'"{field.name}": lambda o: ', written, ",", indent=4)),
-        json_lead=("," if position else "{") + f'"{field.name}":',
+        json_key=f'"{field.name}":',
         read=read,
         read_argument=tuple(fitted("", read, ",", indent=8)),
         read_assignment=tuple(_assignment(slot, read, union)),

@@ -97,7 +97,7 @@ def _parser() -> _Parser:
         if run is _rules:
             continue
         command.add_argument(
-            "--schema", type=_path, default=None, help="default: schema.yaml here, or of the source tree"
+            "--schema", type=_path, default=None, help="default: schema.yaml in the working directory"
         )
         command.add_argument(
             "--format", choices=("text", "github"), default="text", help="how faults are printed"
@@ -244,13 +244,13 @@ def _render(schema_path: Path) -> dict[str, bytes]:
 
 
 def _schema_path(arguments: argparse.Namespace) -> Path:
-    """The schema named, else that of the working directory, else that of this package's source tree."""
+    """The schema named, else that of the working directory; a hook must not judge any other."""
     if arguments.schema is not None:
         return Path(arguments.schema)
-    for path in (Path("schema.yaml"), Path(__file__).resolve().parent.parent / "schema.yaml"):
-        if path.exists():
-            return path
-    raise FileNotFoundError(errno.ENOENT, "no schema here; name one with --schema", "schema.yaml")
+    path = Path("schema.yaml")
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "no schema here; name one with --schema", str(path))
+    return path
 
 
 def _out(arguments: argparse.Namespace) -> Path:

@@ -149,6 +149,32 @@ def test_a_hook_fails_where_something_is_wrong(fresh: Path, tmp_path: Path) -> N
         assert done.returncode == 1, done.stdout + done.stderr
 
 
+def test_hooks_for_a_schema_of_another_name_are_those_that_the_page_says(
+    folder: Path, tmp_path: Path
+) -> None:
+    shutil.copy(folder / "acme.yaml", tmp_path)
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "acme.yaml"], ["commit", "-qm", "One"], ["tag", "v0.1.0"]):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    generate = ["generate", "--schema", "acme.yaml", "--out", "acme"]
+    subprocess.run([sys.executable, "-m", "pt2wire.codegen", *generate], cwd=tmp_path, check=True)
+    given = [words.split(", ") for words in re.findall(r"`args: \[(.*?)\]`", section(DOC, "## Hooks"))]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    commands = [[sys.executable, *hook["entry"].split()[1:]] for hook in hooks]
+
+    def codes(*, named: bool) -> list[int]:
+        runs = [
+            command + (words if named else words[-2:]) for command, words in zip(commands, given, strict=True)
+        ]
+        return [subprocess.run(run, cwd=tmp_path, capture_output=True).returncode for run in runs]
+
+    assert codes(named=True) == [0, 0]
+    assert codes(named=False) == [2, 2]
+    text = (tmp_path / "acme.yaml").read_text()
+    (tmp_path / "acme.yaml").write_text(text.replace("NPU: {value: 1", "NPU: {value: 2"))
+    assert codes(named=True) == [1, 1]
+
+
 def test_the_steps_of_the_workflow_run(folder: Path) -> None:
     workflow = yaml.safe_load((folder / ".github/workflows/schema.yaml").read_text())
     runs = [step["run"] for step in workflow["jobs"]["schema"]["steps"] if "run" in step]

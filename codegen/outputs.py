@@ -80,7 +80,7 @@ def write_files(files: dict[str, bytes], out: Path) -> list[str]:
             raise ForeignError(out / foreign[0])
         if not _generated(out / _MARKED):
             _refuse_other_files(files, out)
-        for path in stale:
+        for path in sorted(stale, key=lambda path: path != _MARKED):  # that first: it vouches for the others
             _replace(out / path, files[path])
         ours = {Path(path).parent for path in files}
         orphans = [path for path in _orphans(files, out) if Path(path).parent in ours]
@@ -176,7 +176,7 @@ def _refuse_what_is_no_file(path: str, out: Path) -> None:
 
 def _refuse_other_files(files: dict[str, bytes], out: Path) -> None:
     """The first time, a folder is for generated code alone; what comes later, `check` names and leaves."""
-    known = {Path(path).parts[0] for path in files} | {"__pycache__"}
+    known = {Path(path).parts[0] for path in (*files, *_unfinished(files))} | {"__pycache__"}
     for place in sorted(out.iterdir()):
         if place.name not in known and not _generated(place):
             raise ForeignError(place)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pt2wire.codegen.cli import main
 from pt2wire.codegen.model import Kind, ListType, NamedType
 from pt2wire.codegen.order import by_value_order
-from pt2wire.codegen.outputs import compare_files, render_all
+from pt2wire.codegen.outputs import compare_files, render_all, write_files
 from pt2wire.codegen.python_code import nesting
 from pt2wire.codegen.render import MARK
 from pt2wire.codegen.resolve import load_schema, parse_schema
@@ -360,6 +360,50 @@ def test_a_run_that_is_killed_leaves_whole_files(tree: Path, monkeypatch: pytest
     assert run("generate", tree) == 0
     assert run("check", tree) == 0
     assert not left.exists()
+
+
+class Killed(BaseException):
+    """What a process that is killed does from then on: nothing."""
+
+
+def write_until_killed(
+    monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes], out: Path, step: int, part: float
+) -> bool:
+    """Generates until so many files were written, and a part of the next; whether there was a next."""
+    write, steps = Path.write_bytes, iter(range(step))
+
+    def written(path: Path, content: bytes) -> int:
+        if next(steps, None) is not None:
+            return write(path, content)
+        write(path, content[: int(part * len(content))])
+        raise Killed
+
+    def killed(path: Path, missing_ok: bool = False) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", written)
+        patched.setattr(Path, "unlink", killed)
+        try:
+            write_files(files, out)
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
+def test_a_run_that_is_killed_anywhere_can_be_repeated_also_after_an_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes], part: float
+) -> None:
+    edited = SMALL.replace(b"Real part", b"First part").replace(b"Complex", b"Pair")
+    after, step = render_all(parse_schema(edited, "schema.yaml"), edited), 0
+    while write_until_killed(monkeypatch, files, out := tmp_path / str(step), step, part):
+        if step % 2:  # and the next one, too
+            write_until_killed(monkeypatch, after, out, step // 2, part)
+        write_files(after, out)
+        assert compare_files(after, out) == []
+        step += 1
+    assert step == len(files)
 
 
 def test_only_what_a_killed_run_may_have_left_is_removed(

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <new>
 #include <random>
 #include <string>
 #include <vector>
@@ -21,20 +20,15 @@ namespace {
 std::size_t allocations = 0, now = 0, peak = 0;
 bool counting = false;
 
-void* counted(std::size_t size) {
-  void* const memory = std::malloc(size);
-  if (memory == nullptr) throw std::bad_alloc();
-  if (counting) {
-    ++allocations;
-    now += malloc_usable_size(memory);
-    peak = std::max(peak, now);
-  }
-  return memory;
+void gained(void* memory) noexcept {
+  if (!counting || memory == nullptr) return;
+  ++allocations;
+  now += malloc_usable_size(memory);
+  peak = std::max(peak, now);
 }
 
-void released(void* memory) noexcept {
+void lost(void* memory) noexcept {
   if (counting && memory != nullptr) now -= malloc_usable_size(memory);
-  std::free(memory);
 }
 
 /// Of the processor's time: what others run on the machine counts less so.
@@ -51,12 +45,37 @@ std::string content(const char* path) {
 
 }  // namespace
 
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void operator delete(void* memory) noexcept { released(memory); }
-void operator delete[](void* memory) noexcept { released(memory); }
-void operator delete(void* memory, std::size_t) noexcept { released(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { released(memory); }
+// All of the heap, libraries' and buffers that grow by realloc included: this program's malloc comes before the C library's.
+extern "C" {
+void* __libc_malloc(std::size_t) noexcept;
+void* __libc_calloc(std::size_t, std::size_t) noexcept;
+void* __libc_realloc(void*, std::size_t) noexcept;
+void __libc_free(void*) noexcept;
+
+void* malloc(std::size_t size) noexcept {
+  void* const memory = __libc_malloc(size);
+  gained(memory);
+  return memory;
+}
+
+void* calloc(std::size_t count, std::size_t size) noexcept {
+  void* const memory = __libc_calloc(count, size);
+  gained(memory);
+  return memory;
+}
+
+void* realloc(void* memory, std::size_t size) noexcept {
+  lost(memory);
+  void* const moved = __libc_realloc(memory, size);
+  gained(moved);
+  return moved;
+}
+
+void free(void* memory) noexcept {
+  lost(memory);
+  __libc_free(memory);
+}
+}
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;

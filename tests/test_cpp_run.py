@@ -153,7 +153,7 @@ def test_sizes_that_python_refuses(tmp_path: Path) -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a small program, `model.pt2`, and inputs that it takes, `inputs.pt`."""
     folder = tmp_path_factory.mktemp("model")
-    rows = Dim("rows", min=2, max=9)
+    rows = Dim("rows", min=3, max=9)
 
     def forward(self: Any, x: Any, y: Any, z: Any, n: int, mode: str, left_out: None = None) -> Any:
         return x * y[:-1, None] + z + n
@@ -184,7 +184,7 @@ WRONG_INPUTS = {
     ),
     "below the range": (
         [torch.ones(1, 4), torch.ones(2), _Z, 2, "floor"],
-        "the size s77 must be at least 2, found 1",
+        "the size s77 must be at least 3, found 1",
     ),
     "above the range": (
         [torch.ones(10, 4), torch.ones(11), _Z, 2, "floor"],
@@ -238,6 +238,24 @@ def test_a_mutated_buffer_never_reaches_the_file(tmp_path: Path) -> None:
     before = comparison.command[0].read_bytes()
     assert run_all([comparison.command]) == ["ok"]
     assert comparison.command[0].read_bytes() == before
+
+
+def test_outputs_that_view_one_memory_as_two_dtypes_keep_their_strides(tmp_path: Path) -> None:
+    def forward(self: Any, x: Any) -> Any:
+        bits = x.view(torch.int32)
+        return x, bits[::2], bits[1:], x[1:]
+
+    ep = exported(forward, torch.randn(5))
+    model, inputs, outputs = (tmp_path / name for name in ("model.pt2", "inputs.pt", "outputs.pt"))
+    pt2wire.save(ep, model, compress=False)
+    x = torch.randn(5)
+    torch.save([x], inputs)
+    assert run_all([[model, inputs, outputs]]) == ["ok"]
+    found = torch.load(outputs, weights_only=True)[0]
+    expected = ep.module()(x)
+    assert [each.stride() for each in found] == [each.stride() for each in expected]
+    assert all(map(torch.equal, found, expected))
+    assert found[1].untyped_storage().data_ptr() == found[2].untyped_storage().data_ptr()
 
 
 def test_commands_that_cannot_be_carried_out(linear: Path, tmp_path: Path) -> None:

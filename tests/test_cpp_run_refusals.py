@@ -125,6 +125,20 @@ UNSUPPORTED: dict[str, tuple[Edit, str, str]] = {
         "nodes[1] linear, torch.ops.higher_order.cond",
         "expected 2 subgraphs, found 0",
     ),
+    "tens": (
+        _node(
+            1,
+            target="builtins.round",
+            inputs=[
+                types.NamedArgument(
+                    name="", arg=_argument(as_float=26.5), kind=types.ArgumentKind.POSITIONAL
+                ),
+                types.NamedArgument(name="", arg=_argument(as_int=-1), kind=types.ArgumentKind.POSITIONAL),
+            ],
+        ),
+        "nodes[1] linear, builtins.round",
+        "rounding to tens is not supported",
+    ),
     "argument missing": (
         _drop(0),
         "nodes[0] sym_size_int_1, torch.ops.aten.sym_size.int",
@@ -199,7 +213,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{f"torch.{name}": getattr(torch, name) for name in ("sym_not", "sym_ite", "sym_sum", "_sym_sqrt")},
 }
 
-_NUMBERS = (-7, -2, -1, 0, 1, 2, 3, 10, 2**62, -(2**63), -2.5, -0.5, -0.0, 0.5, 2.0, 7.25, 1e300)
+_NUMBERS = (
+    *(-7, -2, -1, 0, 1, 2, 3, 10, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)),
+    *(-2.5, -0.5, -0.0, 0.5, 2.0, 7.25, 2.0**53, 2.0**63, 1e300, 5e-324, math.inf, -math.inf, math.nan),
+)
 _OPERANDS: dict[str, Sequence[tuple[Any, ...]]] = {
     **{
         target: list(itertools.product(_NUMBERS, repeat=len(function.parameters)))
@@ -258,8 +275,8 @@ def _calling(nodes: Sequence[types.Node]) -> Edit:
 
 def _attempt(target: str, operands: Sequence[Any]) -> Any:
     """What Python computes, or None if that is no number of 64 bits."""
-    if target in ("_operator.pow", "_operator.lshift") and operands[1] == 2**62:
-        return None  # Python would compute it
+    if target in ("_operator.pow", "_operator.lshift") and isinstance(operands[1], int) and operands[1] > 64:
+        return None  # Python would compute it, however long that takes
     try:
         result = FUNCTIONS[target](*operands)
     except (ArithmeticError, TypeError, ValueError):

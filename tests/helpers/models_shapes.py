@@ -25,7 +25,7 @@ def static(self, x):
     lambda rows=6: call(randn(rows, 4)),
     _linear,
     shapes={"x": {0: Dim("rows", min=2, max=32)}},
-    sizes=({"rows": 2}, {"rows": 32}),
+    sizes=({"rows": 2}, {"rows": 32}, {"rows": 1}, {"rows": 0}),
     refused=({"rows": 33},),
 )
 def dim_with_range(self, x):

@@ -3,6 +3,7 @@
 
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -39,11 +40,28 @@ class Writable {
     const c10::ScalarType dtype = dtype_in_files(tensor.scalar_type());
     if (dtype != tensor.scalar_type()) tensor = tensor.view(dtype);
     const auto [seen, is_new] = dtypes_.emplace(tensor.storage().data(), dtype);
-    return seen->second == dtype ? tensor : tensor.clone();
+    return seen->second == dtype ? tensor : on(copy(tensor.storage(), dtype), tensor);
   }
 
  private:
+  /// One copy of a storage for each further dtype: views of that dtype go on sharing it.
+  const at::Storage& copy(const at::Storage& storage, c10::ScalarType dtype) {
+    const auto [found, is_new] = copies_.emplace(std::pair(storage.data(), dtype), at::Storage());
+    if (is_new) {
+      const at::Tensor bytes = at::empty({static_cast<std::int64_t>(storage.nbytes())}, at::kByte);
+      std::memcpy(bytes.mutable_data_ptr(), storage.data(), storage.nbytes());
+      found->second = bytes.storage();
+    }
+    return found->second;
+  }
+
+  /// The same view, of another storage.
+  static at::Tensor on(const at::Storage& storage, const at::Tensor& tensor) {
+    return at::empty({0}, tensor.options()).set_(storage, tensor.storage_offset(), tensor.sizes(), tensor.strides());
+  }
+
   std::map<const void*, c10::ScalarType> dtypes_;
+  std::map<std::pair<const void*, c10::ScalarType>, at::Storage> copies_;
 };
 
 /// What `torch.load(path, weights_only=True)` reads: `(outputs, inputs, buffers)`, where `inputs` are those of the call as it

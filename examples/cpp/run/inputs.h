@@ -128,13 +128,17 @@ inline InputCheck constant_check(const pt2wire::ConstantValue& constant, const s
   };
 }
 
+/// The export takes sizes of 0 and 1 for special, and so gives each dynamic size a range that begins at 2. Programs run with
+/// less, and PyTorch lets them; only a bound over 2 is one that somebody asked for.
+inline constexpr std::int64_t least_bound = 2;
+
 /// Throws `Error` for a symbol outside of the range that the program was exported for.
 inline void check_ranges(const Symbols& symbols, const pt2wire::Map<pt2wire::RangeConstraint>& ranges) {
   for (const auto& [symbol, range] : ranges) {
     const auto found = symbols.find(symbol);
     if (found == symbols.end()) continue;  // it is made by a node, and the program has an assertion for it
     const std::int64_t value = found->second;
-    if (range.min_val && value < *range.min_val) {
+    if (range.min_val && *range.min_val > least_bound && value < *range.min_val) {
       fail("the size " + found->first + " must be at least " + std::to_string(*range.min_val) + ", found " + std::to_string(value));
     }
     if (range.max_val && value > *range.max_val) {

@@ -113,6 +113,44 @@ inline double nonzero(double divisor) {
   return divisor;
 }
 
+/// `a / b` of integers: the double next to the quotient itself, of two next ones the even one. The quotient of the two doubles
+/// may be another one, as an integer over 2^53 is none.
+inline double quotient(std::int64_t a, std::int64_t b) {
+  __extension__ using Wide = unsigned __int128;
+  nonzero(b);
+  Wide dividend = a < 0 ? Wide{0} - static_cast<Wide>(a) : static_cast<Wide>(a);
+  const Wide divisor = b < 0 ? Wide{0} - static_cast<Wide>(b) : static_cast<Wide>(b);
+  if (dividend == 0) return b < 0 ? -0.0 : 0.0;
+  int shift = 0;
+  for (; dividend >> 127 == 0; dividend <<= 1) --shift;
+  // Of at least 63 bits, so that the last one may say whether there is a rest: a double has 53.
+  const Wide digits = dividend / divisor | (dividend % divisor != 0 ? 1 : 0);
+  const double size = std::ldexp(static_cast<double>(digits), shift);
+  return (a < 0) == (b < 0) ? size : -size;
+}
+
+/// -1, 0 or 1, as `whole` is less than `number`, equal to it or more; not of a NaN.
+inline int order(std::int64_t whole, double number) {
+  if (number >= 9223372036854775808.0) return -1;
+  if (number < -9223372036854775808.0) return 1;
+  const auto other = static_cast<std::int64_t>(number);
+  if (whole != other) return whole < other ? -1 : 1;
+  const double rest = number - std::trunc(number);
+  return rest > 0 ? -1 : rest < 0 ? 1 : 0;
+}
+
+/// A relation of two numbers, an integer and a float among them: exact, without making a float of the integer.
+template <class Relation>
+Function relation(Relation relation) {
+  return [relation](const Values& in) -> Values {
+    const IValue &a = in.at(0), &b = in.at(1);
+    if (a.isDouble() == b.isDouble()) return binary(relation)(in);
+    const double number = (a.isDouble() ? a : b).toDouble();
+    if (std::isnan(number)) return {relation(0.0, number)};
+    return {a.isDouble() ? relation(0, order(as_int(b), number)) : relation(order(as_int(a), number), 0)};
+  };
+}
+
 /// `a ** b`: of two integers an integer, but for negative exponents.
 inline Values python_power(const Values& in) {
   const bool whole = !in.at(0).isDouble() && !in.at(1).isDouble() && as_int(in[1]) >= 0;
@@ -146,11 +184,13 @@ inline Values sum(const Values& in) {
   return total;
 }
 
+inline constexpr const char* rounding_to_tens = "rounding to tens is not supported";
+
 /// `round(a)`, an integer, or `round(a, digits)`; halves go to the even neighbour. Digits that are None are none.
 inline Values python_round(const Values& in) {
   const bool has_digits = in.size() > 1 && !in[1].isNone();
   const std::int64_t digits = has_digits ? as_int(in[1]) : 0;
-  if (digits < 0) fail("rounding to tens is not supported");
+  if (digits < 0) fail(rounding_to_tens);
   if (!in.at(0).isDouble()) return {as_int(in[0])};
   const double number = in[0].toDouble();
   if (!has_digits) return {integral(std::nearbyint(number))};
@@ -175,18 +215,18 @@ inline const std::map<std::string_view, std::pair<std::size_t, Function>>& symbo
       {"_operator.add", {2, binary(add, std::plus<double>())}},
       {"_operator.sub", {2, binary(subtract, std::minus<double>())}},
       {"_operator.mul", {2, binary(multiply, std::multiplies<double>())}},
-      {"_operator.truediv", {2, [](const Values& in) -> Values { return {as_double(in.at(0)) / nonzero(as_double(in.at(1)))}; }}},
+      {"_operator.truediv", {2, binary(quotient, [](double a, double b) { return a / nonzero(b); })}},
       {"_operator.floordiv", {2, binary(floor_divide, [](double a, double b) { return c10::div_floor_floating(a, nonzero(b)); })}},
       {"_operator.mod", {2, binary(modulo, [](double a, double b) { return c10::div_mod(a, nonzero(b)); })}},
       {"_operator.pow", {2, python_power}},
       {"_operator.lshift", {2, binary(shift_left, unsupported_shift)}},
       {"_operator.rshift", {2, binary(shift_right, unsupported_shift)}},
-      {"_operator.eq", {2, binary([](auto a, auto b) { return a == b; })}},
-      {"_operator.ne", {2, binary([](auto a, auto b) { return a != b; })}},
-      {"_operator.lt", {2, binary([](auto a, auto b) { return a < b; })}},
-      {"_operator.le", {2, binary([](auto a, auto b) { return a <= b; })}},
-      {"_operator.gt", {2, binary([](auto a, auto b) { return a > b; })}},
-      {"_operator.ge", {2, binary([](auto a, auto b) { return a >= b; })}},
+      {"_operator.eq", {2, relation([](auto a, auto b) { return a == b; })}},
+      {"_operator.ne", {2, relation([](auto a, auto b) { return a != b; })}},
+      {"_operator.lt", {2, relation([](auto a, auto b) { return a < b; })}},
+      {"_operator.le", {2, relation([](auto a, auto b) { return a <= b; })}},
+      {"_operator.gt", {2, relation([](auto a, auto b) { return a > b; })}},
+      {"_operator.ge", {2, relation([](auto a, auto b) { return a >= b; })}},
       {"_operator.and_", {2, bitwise(std::bit_and<std::int64_t>())}},
       {"_operator.or_", {2, bitwise(std::bit_or<std::int64_t>())}},
       {"math.trunc", {1, unary(same, integral)}},
@@ -213,6 +253,10 @@ inline Call symbolic_call(const pt2wire::Node& node, const Names& names) {
   const bool fewer = node.target == "builtins.round" && node.inputs.size() == 1;
   if (node.inputs.size() != count && !fewer) {
     fail("expected " + std::to_string(count) + " arguments, found " + std::to_string(node.inputs.size()));
+  }
+  if (node.target == "builtins.round" && !fewer) {
+    const auto* const digits = node.inputs[1].arg.get_if<pt2wire::Argument::Tag::as_int>();
+    if (digits != nullptr && *digits < 0) fail(rounding_to_tens);  // before anything runs
   }
   Call call{function, {}};
   for (std::size_t i = 0; i != node.inputs.size(); ++i) call.inputs.push_back(input_source(node, i, names));

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .changes import Member, additions, compare, members, number
 from .faults import Level
 from .incompatible import breaks
-from .lint_log import NO_ADDITION
+from .lint_log import NO_ADDITION, versions_between
 from .model import Kind, Schema, TypeDef, Version
 from .rules import BreakingRule, Report
 
@@ -71,7 +71,7 @@ def _version_skips(before: Schema, after: Schema) -> Iterator[Report]:
     """PyTorch may go on by several versions between two of its releases; then the log has them all."""
     came = {item.since for _, item in additions(compare(before, after)) if item.since is not None}
     told = {line.version for line in after.log} | came
-    skipped = [version for version in _between(before.version, after.version) if version not in told]
+    skipped = [version for version in versions_between(before.version, after.version) if version not in told]
     same_major = after.version.major == before.version.major
     if same_major and came and before.version < min(came) and max(came) < after.version:
         # The log has a line for `version` itself in any case, whatever came with it.
@@ -85,18 +85,6 @@ def _version_skips(before: Schema, after: Schema) -> Iterator[Report]:
             message = f"`version` was {before.version} and is {first}, but nothing came with {first}"
             hint = f'Set it to "{right}", or, where it rose alone, note `{NO_ADDITION}` in `log`'
         yield Report(after.places["version"], message, hint)
-
-
-def _between(before: Version, after: Version) -> Iterator[Version]:
-    """The versions that lie between two, of which each major one begins with minor 0."""
-    major, minor = before.major, before.minor + 1
-    while major < after.major:
-        major, minor = major + 1, 0
-        if (major, minor) != (after.major, after.minor):
-            yield Version(major, minor)
-    yield from (
-        Version(major, number) for number in range(max(minor, 1), after.minor) if major == after.major
-    )
 
 
 def _oldest_lowered(before: Schema, after: Schema) -> Iterator[Report]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from .changes import members, number
 from .faults import with_article
 from .lint import FIRST_OWN_ID
-from .lint_log import NO_ADDITION
-from .model import EnumValue, Field, Kind, MapType, Schema, TypeDef
+from .lint_log import NO_ADDITION, NO_RELEASE, versions_between
+from .model import EnumValue, Field, Kind, MapType, NamedType, Schema, TypeDef, Version
 from .torch_schema import TorchMember, TorchSchema, TorchType
 
 _DOC = "TODO."
@@ -69,11 +69,15 @@ def _numbers(schema: Schema, torch: TorchSchema, additions: list[str]) -> Iterat
             "# At the top:",
             f'version: "{torch.version}"',
             "# At the end of `log`:",
-            f'  - version: "{torch.version}"',
-            f'    torch: "{torch.release}"',
-            f"    note: {note}",
         ]
+        for version in versions_between(schema.version, torch.version):
+            lines += _log_line(version, NO_RELEASE, NO_ADDITION)
+        lines += _log_line(torch.version, torch.release, note)
         yield "\n".join(lines)
+
+
+def _log_line(version: Version, release: str, note: str) -> list[str]:
+    return [f'  - version: "{version}"', f'    torch: "{release}"', f"    note: {note}"]
 
 
 def _adopted(
@@ -116,7 +120,7 @@ def _unsayable(new_members: list[tuple[str, TorchMember]], torch: TorchSchema) -
         if member.type == "double" and member.default in ("inf", "-inf", "nan"):
             found.append(f"{owner}.{member.name} has the default {member.default}, and ours are finite")
         if kind is Kind.ENUM and (member.default or "").lstrip("-").isdigit():
-            found.append(f"{owner}.{member.name} has the default {member.default}: write that value's name")
+            found.append(f"{owner}.{member.name} has the default {member.default}, no value of {member.type}")
         if member.type and member.number >= FIRST_OWN_ID:
             kept = f"and those from {FIRST_OWN_ID} up are of extensions"
             found.append(f"{owner}.{member.name} has the id {member.number}, {kept}")
@@ -217,6 +221,8 @@ def _default(member: Field | EnumValue) -> str | None:
     value = member.default.value
     if isinstance(value, tuple):
         return "{}" if isinstance(member.type, MapType) else "[]"
+    if isinstance(member.type, NamedType) and isinstance(value, str):
+        return value  # of an enum
     return json.dumps(value, ensure_ascii=False)
 
 

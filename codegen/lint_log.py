@@ -13,6 +13,8 @@ from .rules import Report
 NO_ADDITION = "No addition."
 #: What it notes of a release that goes on with a version.
 _NO_CHANGE = "No change."
+#: Which release writes a version that PyTorch had only between two of them.
+NO_RELEASE = "none"
 _ADDS = re.compile(r"Adds (\w+(?:\.\w+)?(?:, \w+(?:\.\w+)?)*)\.")
 
 
@@ -27,7 +29,7 @@ def ordered(schema: Schema) -> Iterator[Report]:
             message = f"the log has {line.version}, but `version` is {schema.version}"
             yield Report(line.position, message, "Raise `version`, or remove the line")
         first = releases.setdefault(line.torch, line)
-        if first is not line:
+        if first is not line and line.torch != NO_RELEASE:
             message = f"the log says twice what torch {line.torch} writes: {first.version} and {line.version}"
             yield Report(line.position, message, "A release writes one version; remove one of the lines")
     for before, line in zip(schema.log, schema.log[1:], strict=False):
@@ -77,3 +79,15 @@ def _compared(schema: Schema, line: Release, named: list[str], came: list[str]) 
         elif member not in schema.types[owner].reserved_names:
             message = f"the log says that {line.version} added `{name}`, which is not there"
             yield Report(line.position, message, "Correct the note, or reserve the name that has gone")
+
+
+def versions_between(before: Version, after: Version) -> Iterator[Version]:
+    """The versions that lie between two, of which each major one begins with minor 0."""
+    major, minor = before.major, before.minor + 1
+    while major < after.major:
+        major, minor = major + 1, 0
+        if (major, minor) != (after.major, after.minor):
+            yield Version(major, minor)
+    yield from (
+        Version(major, number) for number in range(max(minor, 1), after.minor) if major == after.major
+    )

@@ -167,6 +167,15 @@ def _default(plain: Any, owner: str, field: str, optional: str, spelling: str) -
     text = str(body["default"])
     if optional and text == "None":
         return "null"
+    if (values := _values(plain, spelling)) is not None:  # PyTorch's enums print as numbers
+        return next((name for name, value in values.items() if text == str(value)), text)
     if spelling == "string":
         return json.dumps(text, ensure_ascii=False)
     return text.lower() if spelling == "bool" else text
+
+
+def _values(plain: Any, spelling: str) -> dict[str, Any] | None:
+    """The values of an enum by name; None for other types."""
+    body = plain.get(spelling)
+    values = body.get("fields") if isinstance(body, dict) and body.get("kind") == Kind.ENUM.value else None
+    return values if isinstance(values, dict) else None

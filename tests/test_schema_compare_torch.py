@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
 import shutil
 import subprocess
@@ -165,12 +166,9 @@ def test_what_a_newer_torch_adds_is_shown_as_yaml(torch: Path, capsys: pytest.Ca
     assert capsys.readouterr().out == GROWN
 
 
-def test_the_yaml_pasted_where_it_says_makes_both_equal(
-    torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    grow(torch)
-    main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)])
-    blocks = capsys.readouterr().out.split("\n\n")
+def pasted(printed: str) -> Edit:
+    """The schema with the YAML where it says."""
+    blocks = printed.split("\n\n")
     edit = Edit()
     top, log = re.fullmatch(r"# At the top:\n(.*)\n# At the end of `log`:\n(.*)", blocks[1], re.S).groups()
     edit.replace(f'version: "{NOW}"\noldest', f"{top}\noldest").replace("\ntypes:\n", f"{log}\n\ntypes:\n")
@@ -181,6 +179,15 @@ def test_the_yaml_pasted_where_it_says_makes_both_equal(
         else:
             owner = re.fullmatch(r"# At the end of `\w+` of \w+ (\w+), before fields of ours:", heading)[1]
             edit.append(owner, "\n".join(line.removeprefix("      ") for line in yaml.splitlines()))
+    return edit
+
+
+def test_the_yaml_pasted_where_it_says_makes_both_equal(
+    torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grow(torch)
+    main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)])
+    edit = pasted(capsys.readouterr().out)
     path = tmp_path / "schema.yaml"
     path.write_text(edit.text, encoding="utf-8")
     assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 0
@@ -189,6 +196,55 @@ def test_the_yaml_pasted_where_it_says_makes_both_equal(
     capsys.readouterr()
     assert main(["lint", "--schema", str(path)]) == 1
     assert {line.rpartition("[")[2] for line in capsys.readouterr().out.splitlines()} == {"missing-doc]"}
+
+
+#: A default of each kind, as PyTorch prints it: `str` of the value.
+DEFAULTS = {
+    ("i64", "int"): "-7",
+    ("bool", "bool"): "True",
+    ("double", "float"): "1e-05",
+    ("string", "str"): 'a \\ "text": 5',
+    ("list<i64>", "List[int]"): "[]",
+    ("map<string, Device>", "Dict[str, Device]"): "{}",
+    ("ScalarType", "ScalarType"): "5",
+    ("optional ScalarType", "Optional[ScalarType]"): "None",
+}
+
+
+def test_defaults_of_every_kind_are_the_same_once_pasted(
+    torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, ((idl, plain), default) in enumerate(DEFAULTS.items()):
+        line = f"new_{number}:\n  type: {plain}\n  default: {json.dumps(default)}"
+        extend(torch, "Node", f"{FIELD + number}: {idl} new_{number};", line)
+    doctor(torch, "schema.yaml", (f"- {NOW.minor}\nTREESPEC", f"- {NEXT.minor}\nTREESPEC"))
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 1
+    edit, path = pasted(capsys.readouterr().out), tmp_path / "schema.yaml"
+    path.write_text(edit.text)
+    assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 0
+    five = next(value.name for value in edit.schema.types["ScalarType"].values if value.value == 5)
+    fields = {field.name: field.default for field in edit.schema.types["Node"].fields}
+    assert fields["new_6"].value == five
+
+
+@pytest.mark.parametrize("added", [True, False])
+def test_versions_that_no_release_writes_get_their_lines_in_the_log(
+    torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], added: bool
+) -> None:
+    if added:
+        extend(torch, "Node", f"{FIELD}: optional i64 cost;", "cost:\n  type: Optional[int]\n  default: None")
+    doctor(
+        torch,
+        "schema.yaml",
+        (f"- {NOW.minor}\nTREESPEC", f"- {NOW.minor + 3}\nTREESPEC"),
+    )
+    doctor(torch, "version.py", (f"'{VERSION}'", "'2.99.0+cpu'"))
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 1
+    edit, path = pasted(capsys.readouterr().out), tmp_path / "schema.yaml"
+    path.write_text(edit.text.replace("doc: TODO.", "doc: What is new."))
+    assert [line.torch for line in edit.schema.log[-3:]] == ["none", "none", "2.99.0"]
+    for words in (["compare-torch", "--torch", str(torch)], ["breaking", "--against", str(SCHEMA)], ["lint"]):
+        assert main([*words, "--schema", str(path)]) == 0, capsys.readouterr().out
 
 
 OURS = adoptable(Edit().schema)
@@ -303,8 +359,8 @@ def test_a_contradiction_is_named(torch: Path, capsys: pytest.CaptureFixture[str
         ),
         (
             "70: ScalarType new;",
-            "new:\n  type: ScalarType\n  default: '5'",
-            "has the default 5: write that value's",
+            "new:\n  type: ScalarType\n  default: '500'",
+            "Node.new has the default 500, no value of ScalarType",
         ),
         ("1900: i64 new;", "new:\n  type: int", "Node.new has the id 1900, and those from 1000 up are of"),
     ],

@@ -34,15 +34,17 @@ _BY_REASON = {
         aten._convert_indices_from_coo_to_csr aten._convert_indices_from_csr_to_coo
         aten._embedding_bag_backward aten._embedding_bag_dense_backward
         aten._embedding_bag_per_sample_weights_backward aten._embedding_bag_sparse_backward
-        aten._segment_reduce_backward aten._sparse_bsc_tensor_unsafe aten._sparse_bsr_tensor_unsafe
-        aten._sparse_compressed_tensor_unsafe aten._sparse_compressed_tensor_with_dims
-        aten._sparse_coo_tensor_unsafe aten._sparse_coo_tensor_with_dims_and_tensors
-        aten._sparse_csc_tensor_unsafe aten._sparse_csr_tensor_unsafe
-        aten._sparse_mm_reduce_impl_backward aten.adaptive_max_pool2d_backward
-        aten.adaptive_max_pool3d_backward aten.embedding_backward aten.embedding_dense_backward
-        aten.embedding_sparse_backward aten.fractional_max_pool2d_backward
-        aten.fractional_max_pool3d_backward aten.max_pool2d_with_indices_backward
-        aten.max_pool3d_with_indices_backward
+        aten._gather_sparse_backward aten._segment_reduce_backward aten._sparse_bsc_tensor_unsafe
+        aten._sparse_bsr_tensor_unsafe aten._sparse_compressed_tensor_unsafe
+        aten._sparse_compressed_tensor_with_dims aten._sparse_coo_tensor_unsafe
+        aten._sparse_coo_tensor_with_dims_and_tensors aten._sparse_csc_tensor_unsafe
+        aten._sparse_csr_tensor_unsafe aten._sparse_mm_reduce_impl_backward
+        aten.adaptive_max_pool2d_backward aten.adaptive_max_pool3d_backward aten.embedding_backward
+        aten.embedding_dense_backward aten.embedding_sparse_backward
+        aten.fractional_max_pool2d_backward aten.fractional_max_pool3d_backward
+        aten.max_pool2d_with_indices_backward aten.max_pool3d_with_indices_backward
+        aten.sparse_bsc_tensor aten.sparse_bsr_tensor aten.sparse_compressed_tensor
+        aten.sparse_coo_tensor aten.sparse_csc_tensor aten.sparse_csr_tensor
     """,
     "it replaces a tensor's storage": "aten.set aten.set_ aten.set_data",
     "it takes dimensions that nothing checks": """

@@ -23,11 +23,11 @@ from .faults import each, within
 from .frames import check_module_calls
 from .graph import import_graph
 from .guards import learn_guards
-from .index_memory import check_index_memory
 from .metadata import import_graph_metadata
 from .module_calls import import_module_call_graph
 from .objects import Objects
 from .signature import import_signature
+from .sparse_flow import check_sparse_flow
 from .subclasses import Subclasses
 from .symbols import Symbols, import_range_constraints, import_ranges
 from .values import Program
@@ -104,7 +104,7 @@ def import_program(
                 raise DeserializeError(
                     "expected a graph with valid names, found one whose source does not compile"
                 )
-            check_index_memory(ep.graph_module, signature, permissions.allow_operators)
+            check_sparse_flow(ep.graph_module, signature, permissions.allow_operators)
             ep.graph_module.meta.update(meta)
             inputs = program_inputs(module, _passed(ep), permissions.limits)
         ep._guards_code = guards

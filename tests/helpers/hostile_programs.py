@@ -118,6 +118,20 @@ _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
         ),
         "its indices are not checked",
     ),
+    "sparse_coo_tensor": (
+        _calls(
+            "aten.sparse_coo_tensor.indices_size",
+            *(("indices", _X), ("values", _X), ("size", A.of_ints([4, 3]))),
+        ),
+        "its indices are not checked",
+    ),
+    "_gather_sparse_backward": (
+        _calls(
+            "aten._gather_sparse_backward.default",
+            *(("self", _X), ("dim", A.of_int(0)), ("index", _X), ("grad", _X)),
+        ),
+        "its indices are not checked",
+    ),
     "_sparse_compressed_tensor_with_dims": (
         _calls(
             "aten._sparse_compressed_tensor_with_dims.default",
@@ -466,18 +480,37 @@ def _pass_on_the_input(found: Tree) -> None:
     entry.signature = types.ModuleCallSignature([_tensor("x")], [_tensor("x")], in_spec, f"[1, {leaf}]")
 
 
-class _Moving(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x.to_sparse()._indices().add_(1 << 40)
-        return x
+def _before_all_else(forward: Callable[[torch.Tensor], Any]) -> Callable[[Tree], None]:
+    """Does something with the input first."""
+
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            forward(x)
+            return x
+
+    def change(found: Tree) -> None:
+        found.writer = types.Writer(name="evil", version="1", revision=1)
+        before = graph(pt2wire.to_tree(torch.export.export(Model(), (torch.ones(4, 3),))))
+        graph(found).nodes[:0] = before.nodes
+        graph(found).tensor_values.update({**before.tensor_values, "x": graph(found).tensor_values["x"]})
+
+    return change
 
 
-def _move_indices(found: Tree) -> None:
-    """Changes the indices of a sparse tensor in place."""
-    found.writer = types.Writer(name="evil", version="1", revision=1)
-    moving = graph(pt2wire.to_tree(torch.export.export(_Moving(), (torch.ones(4, 3),))))
-    graph(found).nodes[:0] = moving.nodes
-    graph(found).tensor_values.update({**moving.tensor_values, "x": graph(found).tensor_values["x"]})
+def _moving(x: torch.Tensor) -> None:
+    x.to_sparse()._indices().add_(1 << 40)
+
+
+def _moving_an_alias(x: torch.Tensor) -> torch.Tensor:
+    sparse = x.to_sparse()
+    torch.nn.functional.dropout(sparse._indices(), 0.0, False).fill_(1 << 40)
+    return sparse.to_dense()
+
+
+def _clearing(x: torch.Tensor) -> torch.Tensor:
+    sparse = x.to_sparse()
+    torch.ops.aten._coalesced_(sparse, False)
+    return torch.ops.aten.sparse_resize_and_clear_(sparse, [2, 2], 2, 0)  # type: ignore[no-any-return]
 
 
 def _invoke_both_branches(found: Tree) -> None:
@@ -500,7 +533,15 @@ _GRAPHS["a module call that gives back its input"] = (
     "signatures of modules are what the graph does",
 )
 _GRAPHS["two subgraphs of one identifier"] = _invoke_both_branches, "what is invoked is what is named"
-_GRAPHS["moved indices"] = _move_indices, "indices of sparse tensors stay as they were checked"
+_GRAPHS["moved indices"] = _before_all_else(_moving), "indices of sparse tensors stay as they were checked"
+_GRAPHS["moved indices under another name"] = (
+    _before_all_else(_moving_an_alias),
+    "only operators that are known to leave indices alone are given some",
+)
+_GRAPHS["a resized sparse tensor"] = (
+    _before_all_else(_clearing),
+    "only operators that are known to keep sparse tensors sound are given some",
+)
 for _name, (_change, _proves) in _GRAPHS.items():
     add("graphs", _name, _proves, tree(_change))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-#: Operators of which every overload is refused, by the reason. Those that trust what they are given
+#: Operators of which every overload is refused, or the one that is named, by the reason. Those that trust what they are given
 #: were found by `tests/helpers/operator_search.py`.
 _BY_REASON = {
     "it takes tensors whose sizes nothing checks": """
@@ -63,12 +63,15 @@ _BY_REASON = {
     "it maps a file of the machine": "aten.from_file",
     "it reads a file of the machine": "debugprims.load_tensor",
     "it takes lengths that nothing checks if told so": "aten.segment_reduce",
+    "it takes sizes of batches that nothing checks": """
+        aten._pad_packed_sequence aten.gru.data aten.lstm.data aten.rnn_relu.data aten.rnn_tanh.data
+    """,
     "it touches the allocator of a device": "aten.record_stream",
     "it writes a file of the machine": "aten.save",
     "it writes to the terminal": "aten._print",
 }
 
-#: The same by operator, as `namespace.name`.
+#: The same by operator, as `namespace.name` or `namespace.name.overload`.
 DENIED_OPERATORS: Mapping[str, str] = MappingProxyType(
     {name: reason for reason, names in _BY_REASON.items() for name in names.split()}
 )

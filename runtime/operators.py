@@ -244,7 +244,8 @@ def refusal(target: Target, allowed: Container[str] = ()) -> str | None:
     if target.packet in allowed:
         return None
     if target.kind is TargetKind.OPERATOR:
-        return DENIED_OPERATORS.get(target.packet) or DENIED_NAMESPACES.get(target.namespace)
+        names = target.packet, f"{target.packet}.{target.overload}"
+        return next(filter(None, map(DENIED_OPERATORS.get, names)), DENIED_NAMESPACES.get(target.namespace))
     if target.kind is TargetKind.HIGHER_ORDER:
         return DENIED_HIGHER_ORDER.get(target.name)
     return None

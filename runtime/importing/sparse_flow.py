@@ -279,9 +279,10 @@ def _is_sparse(value: object) -> bool:
 
 def _held(module: GraphModule, node: Node) -> object:
     """What a graph holds under the name that a node asks for."""
-    return functools.reduce(
-        lambda found, name: getattr(found, name, None), str(node.target).split("."), module
-    )
+    found: object = module
+    for name in str(node.target).split("."):
+        found = getattr(found, name, None)
+    return found
 
 
 def _subgraph(module: GraphModule, leaf: object) -> GraphModule | None:

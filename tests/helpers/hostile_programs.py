@@ -132,6 +132,28 @@ _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
         ),
         "its indices are not checked",
     ),
+    "_pad_packed_sequence": (
+        _calls(
+            "aten._pad_packed_sequence.default",
+            *(("data", _X), ("batch_sizes", _X), ("batch_first", A.of_bool(False))),
+            *(("padding_value", A.of_float(0.0)), ("total_length", A.of_int(-1))),
+        ),
+        "its sizes of batches are not checked",
+    ),
+    "lstm of packed data": (
+        _calls(
+            "aten.lstm.data",
+            *(
+                ("data", _X),
+                ("batch_sizes", _X),
+                ("hx", A.of_tensors([_X.as_tensor])),
+                ("params", A.of_tensors([])),
+            ),
+            *(("has_biases", A.of_bool(True)), ("num_layers", A.of_int(1)), ("dropout", A.of_float(0.0))),
+            *(("train", A.of_bool(False)), ("bidirectional", A.of_bool(False))),
+        ),
+        "its sizes of batches are not checked",
+    ),
     "_sparse_compressed_tensor_with_dims": (
         _calls(
             "aten._sparse_compressed_tensor_with_dims.default",

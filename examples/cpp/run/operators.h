@@ -55,6 +55,7 @@ constexpr std::string_view denied_operators[] = {
     "aten._nested_view_from_buffer_copy",
     "aten._new_zeros_with_same_feature_meta",
     "aten._nnpack_spatial_convolution",
+    "aten._pad_packed_sequence",
     "aten._pdist_backward",
     "aten._print",
     "aten._remove_batch_dim",
@@ -96,6 +97,8 @@ constexpr std::string_view denied_operators[] = {
     "aten.from_file",
     "aten.grid_sampler_2d_backward",
     "aten.grid_sampler_3d_backward",
+    "aten.gru.data",
+    "aten.lstm.data",
     "aten.max_pool2d_with_indices_backward",
     "aten.max_pool3d_with_indices_backward",
     "aten.mkldnn_rnn_layer",
@@ -113,6 +116,8 @@ constexpr std::string_view denied_operators[] = {
     "aten.replication_pad1d_backward",
     "aten.replication_pad2d_backward",
     "aten.replication_pad3d_backward",
+    "aten.rnn_relu.data",
+    "aten.rnn_tanh.data",
     "aten.save",
     "aten.segment_reduce",
     "aten.set",
@@ -145,7 +150,8 @@ inline c10::OperatorHandle find_operator(std::string_view target) {
   const std::size_t last = path.rfind('.');
   if (first == std::string_view::npos || first == last) fail("expected torch.ops.NAMESPACE.NAME.OVERLOAD");
   const std::string_view space = path.substr(0, first);
-  if (contains(denied_operators, path.substr(0, last)) || contains(denied_namespaces, space)) {
+  if (contains(denied_operators, path.substr(0, last)) || contains(denied_operators, path) ||
+      contains(denied_namespaces, space)) {
     fail("programs may not call this operator: it reaches outside of the program, or does not check its arguments");
   }
   const std::string name = std::string(space) + "::" + std::string(path.substr(first + 1, last - first - 1));

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-#: Operators of which every overload is refused, or the one that is named, by the reason. Those that trust what they are given
-#: were found by `tests/helpers/operator_search.py`.
+#: Operators of which every overload is refused, or the one that is named, by the reason. Those that trust
+#: what they are given were found by `tests/helpers/operator_search.py`.
 _BY_REASON = {
     "it takes tensors whose sizes nothing checks": """
         aten._adaptive_avg_pool2d_backward aten._adaptive_avg_pool3d_backward aten._cdist_backward

@@ -11,7 +11,7 @@ from .archive.extents import check_payload
 from .archive.extra_files import extra_records
 from .archive.forms import DEFAULT_FORMATS, Form, FormName, check_form, check_formats
 from .archive.index import documents
-from .archive.payloads import Payload, alias_problem, config_of, same_bytes
+from .archive.payloads import Payload, alias_problem, config_of, each_payload, owners, same_bytes
 from .archive.reader import ArchiveReader
 from .archive.record_names import RecordNames, check_program_names
 from .archive.sources import Source
@@ -344,35 +344,33 @@ def _refuse(name: str, findings: Iterable[Finding], escape: str = "") -> None:
 
 def _check_payloads(payloads: Mapping[str, Payload], weights: Mapping[str, Payload], path: str) -> None:
     """Refuse payloads that could not be read back, each perhaps sharing storage with another or a weight."""
-    for fqn, payload in payloads.items():
-        _check_writable(payload, payloads, weights, f"{path}.{fqn}")
+    named = owners(each_payload(weights), each_payload(payloads))
+    for fqn, payload in each_payload(payloads):
+        where = f"{path}.{fqn}"
+        _check_alias(payload, named, where)
+        if payload.meta.use_pickle or payload.meta.absent or payload.inner:
+            continue
+        try:
+            check_payload(payload.meta, len(payload.data), where)
+        except Pt2WireError as error:
+            raise SerializeError(error.message, path=where) from error
 
 
-def _check_writable(
-    payload: Payload, payloads: Mapping[str, Payload], weights: Mapping[str, Payload], where: str
-) -> None:
-    meta = payload.meta
-    if meta.alias_of is not None:
-        owner = weights.get(meta.alias_of) or payloads.get(meta.alias_of)
-        if problem := alias_problem(meta, None if owner is None else owner.meta):
-            raise SerializeError(problem, path=where, hint="Set `meta.alias_of` to None")
-        assert owner is not None  # that is a problem
-        if not same_bytes(owner.in_memory(), payload.in_memory()):
-            raise SerializeError(
-                f"expected the bytes of {meta.alias_of!r}, whose storage it is said to share, found others",
-                path=where,
-                hint="Change both, or set `meta.alias_of` to None",
-            )
-    if meta.use_pickle or meta.absent:
+def _check_alias(payload: Payload, named: Mapping[str, Payload], where: str) -> None:
+    """Refuse a payload that does not share the storage that it is said to share."""
+    alias = payload.meta.alias_of
+    if alias is None:
         return
-    if payload.inner:
-        for name, part in payload.inner.items():
-            _check_writable(part, {}, {}, f"{where}.{name}")
-        return
-    try:
-        check_payload(meta, len(payload.data), where)
-    except Pt2WireError as error:
-        raise SerializeError(error.message, path=where) from error
+    owner = named.get(alias)
+    if problem := alias_problem(payload.meta, None if owner is None else owner.meta):
+        raise SerializeError(problem, path=where, hint="Set `meta.alias_of` to None")
+    assert owner is not None  # that is a problem
+    if not same_bytes(owner.in_memory(), payload.in_memory()):
+        raise SerializeError(
+            f"expected the bytes of {alias!r}, whose storage it is said to share, found others",
+            path=where,
+            hint="Change both, or set `meta.alias_of` to None",
+        )
 
 
 def _reading(archive: Archive, record: str) -> Callable[[], Content]:

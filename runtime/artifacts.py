@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
 from torch.export import ExportedProgram
 
-from .archive.payloads import same_bytes
 from .arguments import check_versions, mistaken
 from .errors import DeserializeError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, check_protocol, pickled
-from .exporting.payloads import has_storage, shared_with_weights, storage_bytes, with_objects
+from .exporting.payloads import with_objects
 from .format_versions import check_opset
 from .importing import check_weights, import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
 from .importing.pickles import open_pickle
 from .limits import DEFAULT_LIMITS, Limits
+from .noted_sharing import noting_shared, share_again
 from .permissions import Permissions, permit
 from .trees import beyond_error, from_json, to_json
 from .validation.loading import check_loadable
@@ -102,9 +101,10 @@ def serialize(
         raise beyond_error(tree.beyond, "", "Use pt2wire.save, whose files can hold it")
     text = to_json(tree)
     constants = with_objects(ep.constants, objects)
+    owners: dict[Hashable, str] = {}
     pickles = (
-        pickled(dict(ep.state_dict), pickle_protocol),
-        pickled(_noting_shared(constants, shared_with_weights(constants, ep.state_dict)), pickle_protocol),
+        pickled(noting_shared(ep.state_dict, owners), pickle_protocol),
+        pickled(noting_shared(constants, owners), pickle_protocol),
         b"" if ep.example_inputs is None else pickled(ep.example_inputs, pickle_protocol),
     )
     artifact = SerializedArtifact(text, *pickles)
@@ -168,7 +168,8 @@ def deserialize(
     )
     state_dict = _tensors(artifact.state_dict, devices, permissions, "state_dict")
     constants = _tensors(artifact.constants, devices, permissions, "constants")
-    _share(constants, state_dict)
+    share_again(state_dict, state_dict, "state_dict")
+    share_again(constants, state_dict, "constants")
     ep = import_program(
         tree,
         state_dict=dict(state_dict),
@@ -192,53 +193,6 @@ def _tensors(data: bytes, devices: Devices | None, permissions: Permissions, pat
         if devices is not None and isinstance(value, torch.Tensor) and value.is_meta:
             _check_stays_on_meta(devices, f"{path}.{key}")
     return loaded
-
-
-#: The attribute of an ordered dict of constants that says whose storage each lies in. Pickles keep it, and
-#: PyTorch does not look at it. It keeps the metadata of a module's weights in the same way.
-_SHARED = "_pt2wire_shared"
-
-
-def _noting_shared(constants: dict[str, Any], shared: dict[str, str]) -> dict[str, Any]:
-    """Constants that say which of them share memory with weights, as those are in another pickle."""
-    if not shared:
-        return constants
-    noting = OrderedDict(constants)
-    setattr(noting, _SHARED, shared)
-    return noting
-
-
-def _share(constants: dict[str, Any], state_dict: dict[str, Any]) -> None:
-    """Let constants share memory with weights again.
-
-    Raises:
-        DeserializeError: What is said of that does not hold.
-    """
-    shared = getattr(constants, _SHARED, {})
-    if not isinstance(shared, dict) or not all(isinstance(name, str) for name in shared.values()):
-        message = f"expected the names of constants and weights, found {shared!r:.80}"
-        raise DeserializeError(message, path=f"constants.{_SHARED}")
-    compared: dict[tuple[int, int], bool] = {}
-    for fqn, name in shared.items():
-        constant, weight = constants.get(fqn), state_dict.get(name)
-        if not (has_storage(constant) and has_storage(weight)):
-            message = (
-                f"expected a tensor that shares the memory of another, found {fqn!r:.80} and {name!r:.80}"
-            )
-            raise DeserializeError(message, path=f"constants.{_SHARED}")
-        ours, theirs = constant.untyped_storage(), weight.untyped_storage()
-        pair = ours._cdata, theirs._cdata
-        if pair not in compared:
-            alike = (ours.device, ours.nbytes()) == (theirs.device, theirs.nbytes())
-            compared[pair] = alike and same_bytes(storage_bytes(ours), storage_bytes(theirs))
-        if not compared[pair]:
-            raise DeserializeError(
-                f"expected the bytes of {name!r:.80}, whose storage it is said to share, found others",
-                path=f"constants.{fqn:.80}",
-                hint="The artifact was changed by a tool that does not know of sharing",
-            )
-        with torch.no_grad():
-            constant.set_(theirs, constant.storage_offset(), constant.size(), constant.stride())
 
 
 def _check_stays_on_meta(devices: Devices, path: str) -> None:

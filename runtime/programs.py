@@ -22,7 +22,13 @@ from .comparing import check_digest, check_expected
 from .errors import Pt2WireError, joined
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, export_example_inputs
-from .exporting.payloads import PayloadRecords, export_constants, export_weights, with_objects
+from .exporting.payloads import (
+    PayloadRecords,
+    export_constants,
+    export_weights,
+    shared_with_parts,
+    with_objects,
+)
 from .format_versions import check_opset, dropped_message
 from .generated.types import ExportedProgram as Tree
 from .generated.types import PayloadConfig
@@ -94,7 +100,7 @@ def save(
     programs = _named(ep)
     check_versions(opset_version, "opset_version")
     others = extra_records(extra_files or {})
-    payloads = PayloadRecords()
+    payloads = PayloadRecords(shared=shared_with_parts(programs.values()))
     new = {
         name: _new_program(name, program, payloads, opset_version, pickle_protocol, several=len(programs) > 1)
         for name, program in programs.items()

@@ -57,8 +57,8 @@ def test_constants_share_memory_with_weights_in_artifacts_too() -> None:
 @pytest.mark.parametrize(
     ("shared", "message"),
     [
-        (["whole"], "expected the names of constants and weights, found"),
-        ({"whole": []}, "expected the names of constants and weights, found"),
+        (["whole"], "expected the names of tensors, found"),
+        ({"whole": []}, "expected the names of tensors, found"),
         ({"whole": "nothing"}, "expected a tensor that shares the memory of another, found 'whole'"),
         ({"nothing": "end"}, "expected a tensor that shares the memory of another, found 'nothing'"),
         ({"whole": "end"}, "expected the bytes of 'end', whose storage it is said to share, found others"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ..arguments import described
 from ..errors import DeserializeError
@@ -22,7 +24,8 @@ class Payload:
     Attributes:
         meta: Its dtype, sizes, strides and offset (both in elements), and the name of its payload.
         data: The bytes of the whole payload, which other tensors may share.
-        inner: The tensors that it is made of, by name: the parts of a sparse one.
+        inner: The tensors that it is made of, by name: the parts of a sparse one, and those of a pickled one
+            that share memory with others.
     """
 
     meta: PayloadMeta
@@ -96,6 +99,17 @@ def each_payload(payloads: Mapping[str, Payload]) -> Iterator[tuple[str, Payload
             yield f"{fqn}.{name}", part
 
 
+_Owner = TypeVar("_Owner", Payload, PayloadMeta)
+
+
+def owners(*named: Iterable[tuple[str, _Owner]]) -> dict[str, _Owner]:
+    """What `alias_of` can name: of two that are called the same the first one."""
+    found: dict[str, _Owner] = {}
+    for name, owner in itertools.chain(*named):
+        found.setdefault(name, owner)
+    return found
+
+
 def same_bytes(one: memoryview, two: memoryview) -> bool:
     """Whether two payloads are equal; comparing the views themselves takes Python ten times as long."""
     if one is two:
@@ -109,7 +123,7 @@ def alias_problem(meta: PayloadMeta, owner: PayloadMeta | None) -> str | None:
 
     Args:
         meta: The tensor, whose `alias_of` is set.
-        owner: The weight of that name, if there is one.
+        owner: The weight of that name, or part of one, if there is one.
     """
     assert meta.alias_of is not None
     name = meta.alias_of[:80]

@@ -97,11 +97,12 @@ def _sharing(payloads: Mapping[str, Payload]) -> set[str]:
     """The names of the weights that share memory with another one."""
     by_memory: dict[int, set[str]] = {}
     together: set[str] = set()
-    for fqn, payload in payloads.items():
-        for _, part in each_payload({fqn: payload}):
-            by_memory.setdefault(id(part.data), set()).add(fqn)
-            if part.meta.alias_of is not None:
-                together |= {fqn, part.meta.alias_of}
+    parts = [(fqn, *part) for fqn, payload in payloads.items() for part in each_payload({fqn: payload})]
+    wholes = {name: fqn for fqn, name, _ in parts} | {fqn: fqn for fqn in payloads}
+    for fqn, _, part in parts:
+        by_memory.setdefault(id(part.data), set()).add(fqn)
+        if part.meta.alias_of is not None:
+            together |= {fqn, wholes.get(part.meta.alias_of, part.meta.alias_of)}
     return together.union(*(names for names in by_memory.values() if len(names) > 1))
 
 

@@ -8,7 +8,7 @@ from torch.fx import Node
 from ..archive.extents import tensor_extent
 from ..errors import SerializeError
 from ..generated import types
-from .payloads import storage_bytes
+from ..tensor_memory import storage_bytes
 from .values import Values, attribute_of, export_tensor_meta, export_value
 
 #: What of its description a tensor and its stand-in in the graph share; the offset says nothing of a copy.

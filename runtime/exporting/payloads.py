@@ -7,14 +7,15 @@ tensor's memory.
 
 from __future__ import annotations
 
-import ctypes
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, is_fake
+from torch.export import ExportedProgram
 
 from ..archive.extents import check_payload
 from ..archive.records import (
@@ -31,6 +32,14 @@ from ..layouts import PARTS
 from ..lazy_bits import flipped
 from ..objects import object_class
 from ..sparse import parts_of
+from ..tensor_memory import (
+    first_in_storages,
+    memory_parts,
+    part_name,
+    storage_bytes,
+    storage_key,
+    subclass_parts,
+)
 from .exact import class_path
 from .example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
 from .faults import located
@@ -43,10 +52,12 @@ class PayloadRecords:
     """The payloads of an archive in the making, shared by its programs.
 
     Attributes:
+        shared: Storages in which a pickled tensor has a part, and another tensor of the archive lies.
         contents: Record name -> function that gives the record's bytes. They are the tensor's own memory
             where that is in host memory, so nothing may change it until the record has been written.
     """
 
+    shared: frozenset[Hashable] = frozenset()
     contents: dict[str, Callable[[], memoryview]] = field(default_factory=dict)
     _path_names: dict[Hashable, str] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
@@ -59,20 +70,23 @@ class PayloadRecords:
         twice. So is one that is viewed with and without a pending conjugation or negation: that is applied,
         since PyTorch's readers know of none.
         """
-        key = (folder, _storage_key(tensor), tensor.dtype, meta.conj, meta.neg)
+        key = (folder, storage_key(tensor), tensor.dtype, meta.conj, meta.neg)
         path_name = self._path_names.get(key)
         if path_name is None:
             path_name = self._path_names[key] = self._new_name(folder, prefix)
             self.contents[folder + path_name] = _contents(tensor.untyped_storage(), meta)
         return path_name
 
-    def add_pickled(self, tensor: torch.Tensor, folder: str, prefix: str) -> str:
-        """The name of the payload in `folder` that is the pickle of a tensor of a subclass."""
+    def add_pickled(self, fqn: str, tensor: torch.Tensor, folder: str, prefix: str) -> str:
+        """The name of the payload in `folder` that is the pickle of a tensor of a subclass.
+
+        Writing it raises a SerializeError if the tensor cannot be pickled.
+        """
         key = (folder, id(tensor))  # which the record keeps alive
         path_name = self._path_names.get(key)
         if path_name is None:
             path_name = self._path_names[key] = self._new_name(folder, prefix)
-            self.contents[folder + path_name] = lambda: memoryview(pickled(tensor, DEFAULT_PICKLE_PROTOCOL))
+            self.contents[folder + path_name] = lambda: _pickled_tensor(fqn, tensor)
         return path_name
 
     def _new_name(self, folder: str, prefix: str) -> str:
@@ -94,6 +108,17 @@ class PayloadRecords:
             self.contents[folder + path_name] = lambda: memoryview(data)
             self._objects.append(value)  # an id is free for others once its object is gone
         return path_name
+
+
+def _pickled_tensor(fqn: str, tensor: torch.Tensor) -> memoryview:
+    try:
+        return memoryview(pickled(tensor, DEFAULT_PICKLE_PROTOCOL))
+    except Exception as error:  # of the methods of its class, of parts that torch.save does not take
+        raise SerializeError(
+            f"cannot pickle a tensor of the class {type(tensor).__qualname__} ({type(error).__name__}: "
+            f"{error!s:.120})",
+            path=fqn,
+        ) from error
 
 
 def _pickled_object(value: Any, pickle_protocol: int) -> tuple[str, bytes]:
@@ -152,7 +177,7 @@ def export_constants(
         SerializeError: Names a constant that cannot be written.
     """
     tensors = {fqn: value for fqn, value in constants.items() if object_class(value) is None}
-    config = _export(tensors, records, CONSTANTS, TENSOR_PREFIX, state_dict.items()).config
+    config = _export(tensors, records, CONSTANTS, TENSOR_PREFIX, state_dict).config
     for fqn in (fqn for fqn in constants if fqn not in tensors):
         try:
             path_name = records.add_object(constants[fqn], CONSTANTS, pickle_protocol)
@@ -167,10 +192,10 @@ def _export(
     records: PayloadRecords,
     folder: str,
     prefix: str,
-    weights: Iterable[tuple[str, torch.Tensor]] = (),
+    weights: Mapping[str, torch.Tensor] = MappingProxyType({}),
 ) -> PayloadConfig:
     owners: dict[Hashable, tuple[str, str | None]] = {
-        key: (fqn, None) for key, fqn in _first_in_storages(weights).items()
+        key: (fqn, None) for key, fqn in first_in_storages(weights).items()
     }
     writer = _Writer(records, folder, prefix, owners)
     return PayloadConfig(config={fqn: writer.write(fqn, tensor) for fqn, tensor in tensors.items()})
@@ -198,17 +223,25 @@ class _Writer:
             meta = export_tensor_meta(tensor, self._symbols)
             if type(tensor) not in _CLASSES:
                 meta.subclass = class_path(type(tensor))
-            if _is_subclass(tensor):
-                return self._pickled(tensor, meta)
+            if is_subclass(tensor):
+                return self._pickled(fqn, tensor, meta)
             if meta.layout in PARTS:
                 return self._sparse(fqn, tensor, meta)
             return self._strided(fqn, tensor, meta)
         except Pt2WireError as error:  # a layout that the format lacks, a storage that was resized
             raise SerializeError(error.message, path=fqn) from error
 
-    def _pickled(self, tensor: torch.Tensor, meta: TensorMeta) -> PayloadMeta:
-        path_name = self.records.add_pickled(tensor, self.folder, self.prefix)
-        return _payload(tensor, meta, path_name, use_pickle=True)
+    def _pickled(self, fqn: str, tensor: torch.Tensor, meta: TensorMeta) -> PayloadMeta:
+        """A pickle keeps what its parts share with one another, not what they share with other tensors."""
+        path_name = self.records.add_pickled(fqn, tensor, self.folder, self.prefix)
+        payload = _payload(tensor, meta, path_name, use_pickle=True)
+        inner = {
+            path: self._strided(part_name(fqn, path), part, export_tensor_meta(part, self._symbols))
+            for path, part in subclass_parts(tensor).items()
+            if storage_key(part) in self.records.shared
+        }
+        payload.inner = inner or None
+        return payload
 
     def _sparse(self, fqn: str, tensor: torch.Tensor, meta: TensorMeta) -> PayloadMeta:
         """The format demands the name of one payload, which is that of the last part."""
@@ -227,8 +260,11 @@ class _Writer:
 
     def _owner_elsewhere(self, fqn: str, tensor: torch.Tensor, path_name: str) -> str | None:
         """The tensor that the storage belongs to, where that lies in another payload."""
-        owner, owner_path = self.owners.setdefault(_storage_key(tensor), (fqn, path_name))
-        return owner if owner_path != path_name and tensor.untyped_storage().nbytes() > 0 else None
+        key = storage_key(tensor)
+        if key is None:
+            return None
+        owner, owner_path = self.owners.setdefault(key, (fqn, path_name))
+        return owner if owner_path != path_name else None
 
 
 def _payload(
@@ -243,56 +279,24 @@ def _payload(
     )
 
 
-def _first_in_storages(tensors: Iterable[tuple[str, torch.Tensor]]) -> dict[Hashable, str]:
-    """The first tensor in each storage that several can share."""
-    first: dict[Hashable, str] = {}
-    for fqn, tensor in tensors:
-        if has_storage(tensor):
-            first.setdefault(_storage_key(tensor), fqn)
-    return first
-
-
-def shared_with_weights(
-    constants: Mapping[str, Any], state_dict: Mapping[str, torch.Tensor]
-) -> dict[str, str]:
-    """The constants that lie in the storage of a weight, with the name of such a weight."""
-    weights = _first_in_storages(state_dict.items())
-    return {
-        fqn: weights[key]
-        for fqn, value in constants.items()
-        if has_storage(value) and value.untyped_storage().nbytes() > 0
-        if (key := _storage_key(value)) in weights
-    }
-
-
-def has_storage(value: object) -> TypeGuard[torch.Tensor]:
-    """Whether something is a tensor that lies in one storage, which others may share."""
-    return isinstance(value, torch.Tensor) and value.layout is torch.strided and not _is_subclass(value)
-
-
-def _storage_key(tensor: torch.Tensor) -> Hashable:
-    """What tensors that share their memory have in common."""
-    storage = tensor.untyped_storage()
-    if storage.device.type == "meta":
-        cdata: int = storage._cdata  # no memory that could be compared
-        return cdata
-    return str(storage.device), storage.data_ptr()
-
-
-def storage_bytes(storage: torch.UntypedStorage) -> memoryview:
-    """The bytes of a storage, without a copy if they are in host memory; the view keeps the storage alive."""
-    if storage.device.type == "meta" or storage.nbytes() == 0:
-        return memoryview(b"")
-    storage = storage.cpu()  # type: ignore[no-untyped-call]
-    array = (ctypes.c_ubyte * storage.nbytes()).from_address(storage.data_ptr())
-    array._storage = storage  # type: ignore[attr-defined]  # keeps the memory alive
-    return memoryview(array).cast("B")
+def shared_with_parts(programs: Iterable[ExportedProgram]) -> frozenset[Hashable]:
+    """The storages in which a tensor of a subclass has a part, and another tensor lies or has a part, too."""
+    found: dict[Hashable, set[Hashable]] = {}
+    of_subclasses: set[Hashable] = set()
+    for program in programs:
+        for folder, tensors in ((WEIGHTS, program.state_dict), (CONSTANTS, program.constants)):
+            for tensor in tensors.values():
+                for part in memory_parts(tensor).values():
+                    if (key := storage_key(part)) is not None:
+                        found.setdefault(key, set()).add((folder, id(tensor)))
+                        of_subclasses |= {key} if is_subclass(tensor) else set()
+    return frozenset(key for key in of_subclasses if len(found[key]) > 1)
 
 
 _CLASSES = frozenset((torch.Tensor, torch.nn.Parameter, FakeTensor))
 
 
-def _is_subclass(tensor: torch.Tensor) -> bool:
+def is_subclass(tensor: torch.Tensor) -> bool:
     """Whether a tensor is more than a storage and what the format says of it, so that only a pickle holds it.
 
     That is not so for a class of parameters, which holds plain tensors.
@@ -319,7 +323,7 @@ _REFUSALS: tuple[tuple[Callable[[Any], bool], str, str], ...] = (
         "torch.export lost how the program computes it: leave gradients of torch.func out of the program",
     ),
     (
-        lambda tensor: _is_subclass(tensor) and is_fake(tensor),
+        lambda tensor: is_subclass(tensor) and is_fake(tensor),
         "a fake tensor of a subclass",
         "Export the program with real weights",
     ),

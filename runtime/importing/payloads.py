@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..archive.extents import Extent, check_payload, tensor_extent
-from ..archive.payloads import Payload, alias_problem, same_bytes
+from ..archive.payloads import Payload, alias_problem, each_payload, owners, same_bytes
 from ..archive.records import OBJECT_PREFIXES, SCRIPT_OBJECT_PREFIX
 from ..classes import handing_in, known_class, path_of
 from ..errors import DeserializeError, UnsafeArtifactError
@@ -18,6 +18,7 @@ from ..generated.types import PayloadMeta, TensorMeta
 from ..layouts import PARTS, element_type
 from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
+from ..tensor_memory import move, part_name, storage_bytes, subclass_parts
 from ..warning import warn_user
 from .pickles import open_object, open_pickle
 from .values import import_device, import_dtype, import_layout, set_bits
@@ -40,6 +41,8 @@ class PayloadStorages:
     )
     _pending: dict[object, tuple[memoryview, memoryview]] = field(default_factory=dict)
     _equal: dict[tuple[int, int], bool] = field(default_factory=dict)
+    #: By the bytes of the pickle and whether it is a parameter, with these bytes, so that they keep their id.
+    opened: dict[tuple[int, bool], tuple[memoryview, torch.Tensor]] = field(default_factory=dict)
 
     def memory(self, payload: Payload) -> memoryview:
         """The bytes of a payload as they are in memory, the same view each time."""
@@ -128,7 +131,7 @@ def _import(
     path: str,
     permissions: Permissions,
 ) -> dict[str, Any]:
-    maker = _Maker(payloads, weights, storages, permissions)
+    maker = _Maker(owners(each_payload(weights), each_payload(payloads)), storages, permissions)
     return {fqn: maker.make(payload, f"{path}.{fqn}") for fqn, payload in payloads.items()}
 
 
@@ -137,14 +140,12 @@ class _Maker:
     """Makes the tensors and objects of one config.
 
     Attributes:
-        payloads: Those of the config.
-        weights: Those of which some may share the storage.
+        owners: Those of which some may share the storage, by name, parts among them.
         storages: Shared by all programs of the archive.
         permissions: What the caller permits.
     """
 
-    payloads: Mapping[str, Payload]
-    weights: Mapping[str, Payload]
+    owners: Mapping[str, Payload]
     storages: PayloadStorages
     permissions: Permissions
     # Parameters that are equal in everything are one parameter under several names: tied weights.
@@ -155,16 +156,13 @@ class _Maker:
         if meta.use_pickle:
             if meta.path_name.startswith(OBJECT_PREFIXES):
                 return self._object(meta.path_name, payload.data, where)
-            pickle = ("pickle", id(payload.data), meta.is_param)
-            if pickle not in self._made:
-                self._made[pickle] = _unpickled(payload, where, self.permissions)
-            return self._made[pickle]
+            return self._pickled(payload, where)
         if meta.tensor_meta is None:
             raise DeserializeError("expected metadata of a tensor, found none", path=where)
         if meta.tensor_meta.layout in PARTS:
             return self._sparse(payload, meta.tensor_meta, where)
         extent = tensor_extent(meta.tensor_meta, where, self.permissions.limits)
-        data = _shared(payload, self.payloads, self.weights, self.storages, where)
+        data = _shared(payload, self.owners, self.storages, where)
         device = import_device(meta.tensor_meta.device)
         # PyTorch marks no weight as absent, it writes an empty payload.
         if meta.absent or (len(data) == 0 and extent.nbytes > 0 and device.type != "meta"):
@@ -195,6 +193,20 @@ class _Maker:
             script = path_name.startswith(SCRIPT_OBJECT_PREFIX)
             self._made[identity] = open_object(data, where, script=script)
         return self._made[identity]
+
+    def _pickled(self, payload: Payload, where: str) -> torch.Tensor:
+        """A tensor of a class of its own, the same one in all programs that share it."""
+        identity, meta = (id(payload.data), payload.meta.is_param), payload.meta.tensor_meta
+        if identity not in self.storages.opened:
+            self.storages.opened[identity] = payload.data, _unpickled(payload, where, self.permissions)
+        tensor = self.storages.opened[identity][1]
+        if meta is not None:
+            _check_unpickled(tensor, meta, where)
+        parts = subclass_parts(tensor) if payload.inner else {}
+        for path, described in payload.inner.items():
+            here = part_name(where, path)
+            _share(parts.get(path), self.make(described, here), here)
+        return tensor
 
     def _sparse(self, payload: Payload, meta: TensorMeta, where: str) -> Any:
         parts = {name: self._part(name, part, f"{where}.{name}") for name, part in payload.inner.items()}
@@ -245,6 +257,34 @@ def _unpickled(payload: Payload, where: str, permissions: Permissions) -> torch.
     return opened
 
 
+def _share(part: torch.Tensor | None, described: torch.Tensor, where: str) -> None:
+    """Let a part of a tensor of a subclass lie in the memory that it shares with others.
+
+    Raises:
+        DeserializeError: The pickle has another tensor there.
+    """
+    if part is None or _seen(part) != _seen(described):
+        found = "none" if part is None else "another"
+        message = f"expected the tensor that is described in the pickle, found {found}"
+        raise DeserializeError(message, path=where)
+    storage = described.untyped_storage()
+    if part.untyped_storage()._cdata == storage._cdata:
+        return
+    if not same_bytes(storage_bytes(part.untyped_storage()), storage_bytes(storage)):
+        raise DeserializeError(
+            "expected the bytes that it has in the pickle, found others",
+            path=where,
+            hint="The file was changed by a tool that does not know of sharing",
+        )
+    move(part, storage)
+
+
+def _seen(tensor: torch.Tensor) -> tuple[object, ...]:
+    """How a tensor sees its memory."""
+    bits = (tensor.is_conj(), tensor.is_neg())
+    return tensor.device, tensor.dtype, tensor.size(), tensor.stride(), tensor.storage_offset(), *bits
+
+
 def _check_unpickled(tensor: torch.Tensor, meta: TensorMeta, where: str) -> None:
     """Refuse a tensor that is not what was said of it, to whoever decided to open its pickle."""
     sizes = [size.as_int if size.type == "as_int" else None for size in meta.sizes]
@@ -283,18 +323,14 @@ def _as_subclass(
 
 
 def _shared(
-    payload: Payload,
-    payloads: Mapping[str, Payload],
-    weights: Mapping[str, Payload],
-    storages: PayloadStorages,
-    where: str,
+    payload: Payload, owners: Mapping[str, Payload], storages: PayloadStorages, where: str
 ) -> memoryview:
     """The memory to use: that of another tensor where the config says that the storage is shared."""
     memory = storages.memory(payload)
     name = payload.meta.alias_of
     if name is None:
         return memory
-    owner = weights.get(name) or payloads.get(name)
+    owner = owners.get(name)
     if problem := alias_problem(payload.meta, None if owner is None else owner.meta):
         raise DeserializeError(problem, path=where)
     assert owner is not None  # that is a problem

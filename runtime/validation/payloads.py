@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
-from ..archive.extents import check_one_dtype, tensor_extent
-from ..archive.payloads import alias_problem
+from ..archive.extents import check_one_dtype, each_meta, tensor_extent
+from ..archive.payloads import alias_problem, owners
 from ..archive.records import OBJECT_PREFIXES
 from ..classes import handing_in, known_class
 from ..errors import DeserializeError
@@ -53,16 +53,14 @@ def validate_payloads(
     findings = Findings()
     unused = unused_objects(tree, constants)
     for field, config in (("weights", weights), ("constants", constants)):
+        named = owners(each_meta(weights.config), each_meta(config.config))
         for fqn, payload in config.config.items():
             path = f"{field}[{fqn[:80]!r}]"
             if field != "constants" or fqn not in unused:
                 _check_payload(payload, path, findings, permissions)
             else:
                 _check_record(payload, path, findings)
-            if payload.alias_of is not None:
-                owner = weights.config.get(payload.alias_of) or config.config.get(payload.alias_of)
-                if (problem := alias_problem(payload, owner)) is not None:
-                    findings.add("payload-missing", f"{path}.alias_of", problem)
+            _check_alias(payload, named, path, findings)
         try:
             check_one_dtype(config, field)
         except DeserializeError as error:
@@ -104,6 +102,16 @@ def _check_record(payload: types.PayloadMeta, path: str, findings: Findings) -> 
         findings.add("payload-record", f"{path}.path_name", message)
 
 
+def _check_alias(
+    payload: types.PayloadMeta, named: Mapping[str, types.PayloadMeta], path: str, findings: Findings
+) -> None:
+    alias = payload.alias_of
+    if alias is not None and (problem := alias_problem(payload, named.get(alias))) is not None:
+        findings.add("payload-missing", f"{path}.alias_of", problem)
+    for name, part in (payload.inner or {}).items():
+        _check_alias(part, named, f"{path}.inner[{name[:80]!r}]", findings)
+
+
 def _check_payload(
     payload: types.PayloadMeta, path: str, findings: Findings, permissions: Permissions
 ) -> None:
@@ -112,11 +120,13 @@ def _check_payload(
         message = "expected the bytes of a tensor, found one saved without them"
         findings.add("payload-absent", path, message, MISSING_WEIGHTS)
     sparse = payload.tensor_meta is not None and payload.tensor_meta.layout in PARTS
-    if payload.inner and (payload.use_pickle or not sparse):
+    pickled = payload.use_pickle and payload.tensor_meta is not None
+    if payload.inner and not (pickled or (sparse and not payload.use_pickle)):
         found = ", ".join(map(repr, payload.inner))
         message = f"expected no parts of a tensor that is not sparse, found {found:.80}"
         findings.add("payload-meta", f"{path}.inner", message)
     if payload.use_pickle:
+        _check_shared_parts(payload, path, findings, permissions)
         if not permissions.allow_pickle:
             _check_pickled(payload, path, findings, permissions)
     elif payload.tensor_meta is None:
@@ -144,6 +154,18 @@ def _check_pickled(
         findings.add(rule, path, message, handing_in(meta.subclass))
 
 
+def _check_shared_parts(
+    payload: types.PayloadMeta, path: str, findings: Findings, permissions: Permissions
+) -> None:
+    """Parts of a pickled tensor that lie in memory of others, and so in a payload of their own."""
+    for name, part in (payload.inner or {}).items():
+        where = f"{path}.inner[{name[:80]!r}]"
+        if part.use_pickle or (part.tensor_meta is not None and part.tensor_meta.layout in PARTS):
+            findings.add("payload-meta", where, "expected a strided tensor as part of a pickled one")
+        else:
+            _check_payload(part, where, findings, permissions)
+
+
 def _check_parts(
     payload: types.PayloadMeta,
     meta: types.TensorMeta,
@@ -163,8 +185,6 @@ def _check_parts(
     for name, part in inner.items():
         where = f"{path}.inner[{name[:80]!r}]"
         _check_payload(part, where, findings, permissions)
-        if part.alias_of is not None:
-            findings.add("payload-record", f"{where}.alias_of", "expected none for a part of a tensor")
         if part.tensor_meta != (meta.inner or {}).get(name):
             findings.add("payload-differs", where, "expected the part that the whole names, found another")
 

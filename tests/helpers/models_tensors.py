@@ -169,6 +169,25 @@ def weights_of_subclasses(self: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
     return x @ self.weight, x * self.pair + self.hidden, x * self.marked, x @ self.same
 
 
+def _subclass_weights_sharing(m: nn.Module) -> None:
+    torch.manual_seed(0)
+    base, other = torch.randn(8), torch.randn(8)
+    m.register_buffer("base", base)
+    m.pair = nn.Parameter(TwoTensor(base[:4], other[:4]))
+    m.register_buffer("second", TwoTensor(other[:4], base[:4]))
+    m.register_buffer(
+        "nested", TwoTensor(TwoTensor(other[:4], base[:4]), TwoTensor(torch.randn(4), base[:4]))
+    )
+    m.register_buffer("hidden", TwoTensor(base[:4], torch.randn(4)), persistent=False)
+    m.register_buffer("bits", other[4:].view(torch.int32), persistent=False)
+    m.register_buffer("marked", base[4:].as_subclass(Marked))
+
+
+@TENSORS.case(lambda: call(torch.ones(4)), _subclass_weights_sharing, types=(TwoTensor, Marked))
+def weights_of_subclasses_that_share_memory(self: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
+    return x * self.pair + self.second, x * self.hidden, x * self.marked, x * self.bits, x * self.nested
+
+
 @TENSORS.case(
     lambda: call(torch.ones(3, 4), TwoTensor(torch.ones(3, 4), torch.eye(3, 4))), types=(TwoTensor,)
 )

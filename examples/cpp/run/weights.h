@@ -69,6 +69,8 @@ class WeightLoader {
     } else if (!storage) {
       storage = in_memory(storage_of(weight.payload, device), weight);
     }
+    // The owner may be a part of what is no strided tensor: then the next tensor that shares it finds this one.
+    if (weight.meta->alias_of) by_name_.emplace(*weight.meta->alias_of, storage);
     return by_name_.emplace(weight.fqn, storage).first->second;
   }
 

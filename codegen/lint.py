@@ -20,6 +20,8 @@ from .rules import LintRule, Report, findings
 
 #: Ids of our own fields in PyTorch's structs start here; PyTorch's stay below.
 FIRST_OWN_ID = 1000
+#: How Apache's compiler prints doubles: for Go, C# and others; for Python, C++, Java and others.
+_APACHE = ("%.6g", "%.16f")
 #: Decoders in C++ keep the fields of a struct that they have seen as bits of one number.
 MAX_FIELDS = 64
 
@@ -151,6 +153,20 @@ def _map_cycles(schema: Schema) -> Iterator[Report]:
         chain = " > ".join((*cycle, cycle[0]))
         hint = f"Apache's C++ cannot compile it; hold lists in the map, as `map<string, list<{cycle[1]}>>`"
         yield Report(field.position, f"types hold each other in maps or by value: {chain}", hint)
+
+
+def _rounded_defaults(schema: Schema) -> Iterator[Report]:
+    for definition, field in _fields(schema):
+        value = field.default.value if field.default is not None else None
+        # To Go, -0 is an integer.
+        if isinstance(value, float) and (
+            repr(value) == "-0.0" or any(float(f % value) != value for f in _APACHE)
+        ):
+            message = (
+                f"`{definition.name}.{field.name}` has the default {value!r}, which Apache's compiler rounds"
+            )
+            hint = "Take one with at most 6 significant digits and 16 decimal places, or make it `optional`"
+            yield Report(field.position, message, hint)
 
 
 def _field_order(schema: Schema) -> Iterator[Report]:
@@ -333,6 +349,13 @@ RULES = (
         "what Apache's compiler makes of schema.thrift compiles in C++",
         "`map<string, B>` in `A` and `map<string, A>` in `B`",
         _map_cycles,
+    ),
+    LintRule(
+        "rounded-default",
+        Level.STYLE,
+        "what Apache's compiler makes of schema.thrift has the defaults that pt2wire has",
+        "`type: double, default: 1e-20`",
+        _rounded_defaults,
     ),
     LintRule(
         "field-order",

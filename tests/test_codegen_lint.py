@@ -431,6 +431,12 @@ PAIRS = [
         "types hold each other in maps or by value: B > A > B",
     ),
     pair(
+        "rounded-default",
+        field(f"{MARK}y: {{id: 20, type: double, default: 1e-20, doc: Y.}}"),
+        field("y: {id: 20, type: double, default: 1e-5, doc: Y.}"),
+        "`A.y` has the default 1e-20, which Apache's compiler rounds",
+    ),
+    pair(
         "field-order",
         field(f"y: {{id: 20, type: i64, default: 0, doc: Y.}}\n    {MARK}z: {{id: 30, type: i64, doc: Z.}}"),
         field("z: {id: 30, type: i64, doc: Z.}\n    y: {id: 20, type: i64, default: 0, doc: Y.}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import random
 import re
 import subprocess
 from pathlib import Path
@@ -324,6 +325,38 @@ def test_lint_finds_names_exactly_where_cpp_does_not_compile(tmp_path: Path, bef
     source = generated("cpp", tmp_path / "sample.thrift", tmp_path) / "sample_types.cpp"
     done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", str(source)], capture_output=True, text=True)
     assert bool(found) is (done.returncode != 0), done.stderr
+
+
+def doubles() -> list[float]:
+    """Some at the edges, and some of few digits, of any size."""
+    r = random.Random(0)
+    found = [0.0, -0.0, 0.5, 5e-324, 1e-16, 1e-17, 1.5e-16, 1e15, 1e16, 1e23, 1e300, 123456.0, 1234567.0]
+    found += [0.1 + 0.2, 3.14159, 3.141592, 3.14159265358979, -2.5, 1.7976931348623157e308]
+    return found + [float(f"{r.randint(1, 10 ** r.randint(1, 8))}e{r.randint(-20, 20)}") for _ in range(80)]
+
+
+def test_lint_finds_defaults_exactly_where_they_are_rounded(tmp_path: Path) -> None:
+    """In Go, which shows one of the two ways of Apache's compiler, or in Python, which shows the other."""
+    fields = [f"x{i}: {{id: {i + 1}, type: double, default: {x!r}, doc: d}}" for i, x in enumerate(doubles())]
+    # A struct has fewer fields than that; the rule does not mind.
+    lines = "\n".join(f"    {field}" for field in fields)
+    types = f'Defaults:\n  kind: struct\n  since: "8.2"\n  doc: D.\n  fields:\n{lines}\n'
+    schema = parse_schema(indented(types).encode(), "sample.yaml")
+    (tmp_path / "sample.thrift").write_text(thrift.outputs(schema)["schema.thrift"])
+    in_go = (generated("go", tmp_path / "sample.thrift", tmp_path) / "sample/idl/sample.go").read_text()
+    in_python = (generated("py", tmp_path / "sample.thrift", tmp_path) / "sample_idl/ttypes.py").read_text()
+    rounded = set()
+    for number, value in enumerate(doubles()):
+        # Go makes a field 0 where nothing else is said.
+        told = re.search(rf"^X{number}: (.*),$", in_go, re.M)
+        for text in (told[1] if told else "0.0", re.search(rf"\bx{number}=([^,]+),", in_python)[1]):
+            literal = re.fullmatch(r"(?:float\()?([-+.e\d]+)\)?", text)[1]
+            if repr(float(literal)) != repr(value):
+                rounded.add(f"x{number}")
+    found = {finding.position.line for finding in lint(schema) if finding.rule == "rounded-default"}
+    named = {field.name for field in schema.types["Defaults"].fields if field.position.line in found}
+    assert named == rounded
+    assert 10 < len(rounded) < len(doubles()) - 10
 
 
 @given(types_of(with_cycles=True))

@@ -10,6 +10,7 @@ import errno
 import os
 import shlex
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NoReturn
@@ -163,9 +164,10 @@ def _check(arguments: argparse.Namespace) -> int:
     for difference in differences:
         path = out / difference.path
         message = f"{difference.state}: {_STATES[difference.state]}"
-        _say(annotation(message, file=path) if arguments.format == "github" else f"{path}: {message}")
-        if difference.diff:
-            _say(difference.diff)
+        github = arguments.format == "github"
+        _say(annotation(message, file=path) if github else f"{path}: {message}")
+        if difference.diff:  # to GitHub, a line of it could be a command, whatever blanks stand before it
+            _say(textwrap.indent(difference.diff, "| ", lambda line: True) if github else difference.diff)
     _say(f"Files that differ from what {schema_path} gives: {len(differences)}. Run: {_command(arguments)}")
     return _FINDINGS
 

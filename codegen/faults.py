@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from .model import Position
 
@@ -52,8 +54,16 @@ class Finding:
 
 def annotation(message: str, **properties: object) -> str:
     """A command to GitHub Actions that shows a message at a place, with what would end it early escaped."""
+    if "file" in properties:
+        properties["file"] = _in_repository(str(properties["file"]))
     place = ",".join(f"{key}={_property(str(value))}" for key, value in properties.items())
     return f"::error {place}::{_data(message)}"
+
+
+def _in_repository(file: str) -> str:
+    """A file as GitHub knows it, from the top of the repository, wherever the command runs."""
+    top, place = os.environ.get("GITHUB_WORKSPACE"), os.path.abspath(file)
+    return os.path.relpath(place, top) if top and Path(place).is_relative_to(top) else file
 
 
 def _data(text: str) -> str:

@@ -118,10 +118,13 @@ fix_spec fname ftype int16_t int32_t int64_t iprot oprot sys uint32_t
 """.split()
 )
 
+#: What keeps headers that Apache's compiler makes from being read twice: macros, too.
+_APACHE_GUARDS = frozenset({"schema_CONSTANTS_H", "schema_TYPES_H"})
+
 #: Names that keep what Apache's compiler makes in C++ from compiling: of types, of their members, of values.
-APACHE_TYPES = APACHE_MACROS | {"TBase", "out", "swap", "to_string", "tracker", "xfer"}
-APACHE_MEMBERS = APACHE_MACROS | {"int16_t", "out", "rhs", "to_string", "uint32_t"}
-APACHE_VALUES = APACHE_MACROS | {"type"}
+APACHE_TYPES = APACHE_MACROS | _APACHE_GUARDS | {"TBase", "out", "swap", "to_string", "tracker", "xfer"}
+APACHE_MEMBERS = APACHE_MACROS | _APACHE_GUARDS | {"int16_t", "out", "rhs", "to_string", "uint32_t"}
+APACHE_VALUES = APACHE_MACROS | _APACHE_GUARDS | {"type"}
 
 #: Words of the schema language itself: a type so named could not be told from them.
 SCHEMA = frozenset({"optional", "list", "map", "bool", "i64", "integer", "double", "string", "binary"})

@@ -516,6 +516,25 @@ def test_check_prints_annotations_for_github(tree: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out.startswith(f"::error file={tree / 'generated/a%2Cb%3Ac'}::orphan: ")
 
 
+def test_annotations_name_files_from_the_top_of_the_repository_and_diffs_are_no_commands(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """GitHub's runner takes a line for a command also behind blanks, as a diff has them."""
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(tree.parent))
+    monkeypatch.chdir(tree)
+    folded = SMALL.replace(b"doc: A number.", b"doc: >-\n      ::notice::y")
+    (tree / "schema.yaml").write_bytes(folded)
+    assert run("generate", tree) == 0
+    copied = tree / "generated/schema.yaml"
+    copied.write_bytes(folded.replace(b"fields:", b"fields: # edited"))
+    capsys.readouterr()
+    assert main(["check", "--format", "github"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.endswith(" ::notice::y") for line in lines)
+    (command,) = [line for line in lines if line.lstrip(" ").startswith("::")]
+    assert command.startswith(f"::error file={tree.name}/generated/schema.yaml::stale")
+
+
 def test_a_pipe_in_the_folder_is_found_and_left_alone(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pipe = tree / "generated/pipe"
     os.mkfifo(pipe)

@@ -311,6 +311,7 @@ Whole:
         ("ONE:", "type:"),
         ("ONE:", "Kind:"),
         ("ONE:", "SIGINT:"),
+        ("ONE:", "schema_TYPES_H:"),
         ("note:", "rhs:"),
         ("note:", "int16_t:"),
         ("Leaf", "TBase"),
@@ -321,8 +322,8 @@ Whole:
 def test_lint_finds_names_exactly_where_cpp_does_not_compile(tmp_path: Path, before: str, after: str) -> None:
     schema = parse_schema(indented(TAKEN.replace(before, after)).encode(), "sample.yaml")
     found = [finding for finding in lint(schema) if finding.rule == "apache-name"]
-    (tmp_path / "sample.thrift").write_text(thrift.outputs(schema)["schema.thrift"])
-    source = generated("cpp", tmp_path / "sample.thrift", tmp_path) / "sample_types.cpp"
+    (tmp_path / "schema.thrift").write_text(thrift.outputs(schema)["schema.thrift"])
+    source = generated("cpp", tmp_path / "schema.thrift", tmp_path) / "schema_types.cpp"
     done = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", str(source)], capture_output=True, text=True)
     assert bool(found) is (done.returncode != 0), done.stderr
 

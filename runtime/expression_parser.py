@@ -349,14 +349,12 @@ class _Parser:
         match exponent.expression:
             case Integer(value=value):
                 power = abs(value)
-            case Rational(numerator=numerator, denominator=denominator) if (
-                denominator <= self._limits.exponent
-            ):
-                power = -(-abs(numerator) // denominator)
             case _ if function == "PowByNatural":
                 return base.bits, base.terms  # torch bounds what it computes for a symbolic exponent
             case _:
-                raise self._fault("expected a literal number as the exponent of Pow")
+                # No fraction: whether a sum of roots is zero, sympy computes without end. Exporters write
+                # OpaqueUnaryFn_sqrt and FloatPow.
+                raise self._fault("expected a literal integer as the exponent of Pow")
         self._bound("exponent", power, f"expected an exponent of at most {{}}, found {power}")
         return base.bits * power, base.terms**power
 

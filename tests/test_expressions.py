@@ -323,9 +323,10 @@ _NOT_EXPRESSIONS = {
     "Pow(Integer(2), Integer(1000000))": "column 1: expected an exponent of at most 64, found 1000000. "
     "Raise `exponent` in the limits if the file is yours.",
     "Pow(Integer(2), Mul(Integer(99), Integer(99)))": (
-        "column 1: expected a literal number as the exponent of Pow"
+        "column 1: expected a literal integer as the exponent of Pow"
     ),
-    "Pow(Integer(2), Symbol('s0'))": "column 1: expected a literal number as the exponent of Pow",
+    "Pow(Integer(2), Symbol('s0'))": "column 1: expected a literal integer as the exponent of Pow",
+    "Pow(Symbol('s0'), Rational(1, 2))": "column 1: expected a literal integer as the exponent of Pow",
     "Not(Integer(1))": "column 14: expected a boolean as argument 1 of Not, found a number",
     "Add(true, Integer(1))": "column 5: expected a number as argument 1 of Add, found a boolean",
     "FloorDiv(Integer(1))": "column 1: expected 2 arguments for FloorDiv, found 1",
@@ -378,7 +379,6 @@ def test_the_largest_expressions_that_are_accepted_build_fast() -> None:
         _nested("ToFloat", "Symbol('s0')", 90),
         "Mul(" + ", ".join(["Add(Symbol('a'), Symbol('b'))"] * 12) + ")",
         "Pow(Integer(9223372036854775807), Integer(64))",
-        "Pow(Mul(Integer(9223372036854775807), Integer(9223372036854775783)), Rational(1, 2))",
         "TruncToInt(Float('1e308', precision=53))",
     ]
     for text in texts:

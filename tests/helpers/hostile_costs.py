@@ -189,6 +189,18 @@ def _many_sizes(make: Callable[[int], str], count: int) -> Callable[[Tree], None
     return change
 
 
+def _nested_roots(*primes: int) -> str:
+    """Zero, as the root of a sum of roots and the same otherwise."""
+
+    def root(number: str) -> str:
+        return f"Pow({number}, Rational(1, 2))"
+
+    pairs = [f"Mul(Integer(2), {root(f'Integer({p * q})')})" for p, q in itertools.combinations(primes, 2)]
+    inner = f"Add(Integer({sum(primes)}), {', '.join(pairs)})"
+    others = [f"Mul(Integer(-1), {root(f'Integer({p})')})" for p in primes]
+    return f"Add({root(inner)}, {', '.join(others)})"
+
+
 def _wide(function: str, count: int, make: Callable[[int], str] = _symbol) -> str:
     return f"{function}({', '.join(make(number) for number in range(count))})"
 
@@ -215,6 +227,7 @@ _EXPRESSIONS = {
     "a power by a shift": "PowByNatural(Integer(10), LShift(Integer(1), Integer(60)))",
     "a product that expands": "Mul(" + ", ".join(f"Add({_symbol(i)}, Integer(1))" for i in range(40)) + ")",
     "a power that expands": f"Pow({_wide('Add', 30)}, Integer(30))",
+    "a sum of nested roots": f"Abs({_nested_roots(2, 3, 5, 7, 11, 13)})",
     "a long text": "Add(" + ", ".join([_S] * 100_000) + ")",
     "many terms": _wide("Add", 5_000),
     "deep nesting": _nested("Identity", 100_000),

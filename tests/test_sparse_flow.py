@@ -13,7 +13,7 @@ import torch
 from pt2wire import UnsafeArtifactError
 from pt2wire.importing.sparse_flow import check_sparse_flow
 from pt2wire.operators import Target, TargetKind, refusal
-from pt2wire.sparse_operators import MAKING_FROM_PARTS, ON_SPARSE, READING_PARTS
+from pt2wire.sparse_operators import CHANGING_SPARSE, MAKING_FROM_PARTS, ON_SPARSE, READING_PARTS
 from torch import Tensor, nn, ones, tensor
 from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import Graph, GraphModule, Proxy
@@ -136,6 +136,7 @@ _REFUSED: dict[str, Callable[..., Any]] = {
     "aten.resize_as_sparse_": lambda x, y: aten.resize_as_sparse_.default(y, x),
     "aten.new_empty": lambda x, y: aten.new_empty.default(aten._to_copy.default(x), [4, 4]),
     "aten.sub": lambda x, y: aten.sub.out(y, y, out=x),
+    "aten.add_": lambda x, y: aten.add_.Tensor(x, x),
     "aten._coalesced_": lambda x, y: aten._coalesced_.default(aten.t.default(x), True),
     "aten.lstm": lambda x, y: aten.lstm.input(y, [y], [x], True, 1, 0.0, False, False, False),
     "aten.squeeze_": lambda x, y: aten.squeeze_.default(aten.empty_like.default(y, layout=torch.sparse_coo)),
@@ -182,7 +183,7 @@ def test_what_is_made_of_sparse_tensors_may_go_anywhere() -> None:
 
 def test_operators_of_the_tables_exist() -> None:
     names = {name.partition(".")[0].replace("::", ".") for name in torch._C._dispatch_get_all_op_names()}
-    assert names >= ON_SPARSE.keys() | READING_PARTS | MAKING_FROM_PARTS.keys()
+    assert names >= ON_SPARSE.keys() | READING_PARTS | CHANGING_SPARSE | MAKING_FROM_PARTS.keys()
     assert all(refusal(Target(TargetKind.OPERATOR, *name.split("."))) for name in MAKING_FROM_PARTS)
 
 

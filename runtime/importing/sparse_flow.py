@@ -23,6 +23,7 @@ from ..errors import UnsafeArtifactError
 from ..memory_groups import MemoryGroups
 from ..operators import allowing_packet
 from ..sparse_operators import (
+    CHANGING_SPARSE,
     GIVING_INDICES,
     GIVING_VALUES,
     MAKING_FROM_PARTS,
@@ -148,8 +149,12 @@ class _Flow:
 
     def _check_sparse(self, node: Node, target: OpOverload, given: _Given) -> None:
         """An operator is given sparse tensors: refuse that unless it is known to be safe for them."""
-        known = _packet(target).rstrip("_") in ON_SPARSE
-        if not known or any(parameter.is_out for parameter, values in given if values):
+        packet = _packet(target)
+        out = any(parameter.is_out for parameter, values in given if values)
+        changed = any(
+            _is_written(parameter) for parameter, values in given if not self._sparse.isdisjoint(values)
+        )
+        if out or packet.rstrip("_") not in ON_SPARSE or (changed and packet not in CHANGING_SPARSE):
             raise _unknown(target, node)
 
     def _take_part(self, node: Node, target: OpOverload, parameter: Any, value: Node) -> None:
@@ -157,7 +162,7 @@ class _Flow:
         packet, traits, alias = _packet(target), self._parts_of(value), parameter.alias_info
         if packet in _APART or (alias is None and packet.rstrip("_") in READING_PARTS):
             return
-        written = alias is not None and alias.is_write
+        written = _is_written(parameter)
         if packet not in self._allowed:
             if written and traits >= _INDICES:
                 raise _moved(value, packet, allowing_packet(packet))
@@ -212,6 +217,10 @@ class _Flow:
         both = self._memory.join(value, other)
         if parts:
             self._parts[both] = parts
+
+
+def _is_written(parameter: Any) -> bool:
+    return parameter.alias_info is not None and parameter.alias_info.is_write
 
 
 def _moved(value: Node, writer: str, hint: str | None = None) -> UnsafeArtifactError:

@@ -12,22 +12,32 @@ _BY_REASON = {
         aten._adaptive_avg_pool2d_backward aten._adaptive_avg_pool3d_backward aten._cdist_backward
         aten._cholesky_solve_helper aten._chunk_cat aten._compute_linear_combination
         aten._ctc_loss_backward aten._cummax_helper aten._cummin_helper aten._dyn_quant_matmul_4bit
-        aten._dyn_quant_pack_4bit_weight aten._fused_sgd aten._fused_sgd_
-        aten._log_softmax_backward_data aten._nested_compute_contiguous_strides_offsets
+        aten._dyn_quant_pack_4bit_weight aten._fused_adagrad aten._fused_adagrad_ aten._fused_adam
+        aten._fused_adam_ aten._fused_adamw aten._fused_adamw_ aten._fused_moving_avg_obs_fq_helper
+        aten._fused_moving_avg_obs_fq_helper_functional aten._fused_sgd aten._fused_sgd_
+        aten._grid_sampler_2d_cpu_fallback aten._grid_sampler_2d_cpu_fallback_backward
+        aten._log_softmax_backward_data aten._masked_softmax aten._masked_softmax_backward
+        aten._native_multi_head_attention aten._nested_compute_contiguous_strides_offsets
         aten._nnpack_spatial_convolution aten._pdist_backward aten._saturate_weight_to_fp16
-        aten._scaled_dot_product_flash_attention_for_cpu_backward
-        aten._sobol_engine_initialize_state_ aten._stack aten._thnn_differentiable_gru_cell_backward
-        aten._thnn_differentiable_lstm_cell_backward aten._transform_bias_rescale_qkv
+        aten._scaled_dot_product_flash_attention_for_cpu_backward aten._slow_conv2d_backward
+        aten._slow_conv2d_forward aten._sobol_engine_draw aten._sobol_engine_initialize_state_
+        aten._sobol_engine_scramble_ aten._spdiags aten._stack
+        aten._thnn_differentiable_gru_cell_backward aten._thnn_differentiable_lstm_cell_backward
+        aten._transform_bias_rescale_qkv aten._transformer_encoder_layer_fwd
+        aten._triton_multi_head_attention aten._triton_scaled_dot_attention
         aten._weight_norm_interface_backward aten.adaptive_avg_pool3d_backward
         aten.avg_pool2d_backward aten.avg_pool3d_backward aten.batch_norm_backward
         aten.batch_norm_update_stats aten.fbgemm_linear_quantize_weight
-        aten.fbgemm_pack_gemm_matrix_fp16 aten.grid_sampler_2d_backward
-        aten.grid_sampler_3d_backward aten.mkldnn_rnn_layer aten.mkldnn_rnn_layer_backward
-        aten.multi_margin_loss_backward aten.multilabel_margin_loss_backward
-        aten.native_batch_norm_backward aten.native_layer_norm_backward aten.quantized_gru
-        aten.quantized_lstm_cell aten.reflection_pad1d_backward aten.reflection_pad2d_backward
-        aten.reflection_pad3d_backward aten.replication_pad1d_backward
-        aten.replication_pad2d_backward aten.replication_pad3d_backward aten.smooth_l1_loss_backward
+        aten.fbgemm_pack_gemm_matrix_fp16 aten.fused_moving_avg_obs_fake_quant
+        aten.grid_sampler_2d_backward aten.grid_sampler_3d_backward aten.mkldnn_rnn_layer
+        aten.mkldnn_rnn_layer_backward aten.multi_margin_loss_backward
+        aten.multilabel_margin_loss_backward aten.native_batch_norm_backward
+        aten.native_layer_norm_backward aten.quantized_gru aten.quantized_lstm_cell
+        aten.reflection_pad1d_backward aten.reflection_pad2d_backward aten.reflection_pad3d_backward
+        aten.replication_pad1d_backward aten.replication_pad2d_backward
+        aten.replication_pad3d_backward aten.slow_conv3d aten.slow_conv3d_forward
+        aten.slow_conv_dilated2d aten.slow_conv_dilated3d aten.slow_conv_transpose2d
+        aten.slow_conv_transpose3d aten.smooth_l1_loss_backward aten.thnn_conv2d
         aten.unfold_backward
     """,
     "it takes indices that nothing checks": """
@@ -67,6 +77,12 @@ _BY_REASON = {
         aten._pad_packed_sequence aten.gru.data aten.lstm.data aten.rnn_relu.data aten.rnn_tanh.data
     """,
     "it touches the allocator of a device": "aten.record_stream",
+    "it makes tensors of a kind that few operators expect": """
+        aten._nested_from_padded aten._nested_from_padded_and_nested_example
+        aten._nested_from_padded_tensor aten._nested_tensor_from_mask
+        aten._nested_tensor_from_tensor_list aten.mkldnn_reorder_conv2d_weight
+        aten.mkldnn_reorder_conv3d_weight aten.to_mkldnn aten.to_mkldnn_backward
+    """,
     "it writes a file of the machine": "aten.save",
     "it writes to the terminal": "aten._print",
 }

@@ -443,9 +443,12 @@ def _check_parts(node: types.Node, given: Given, path: str, graph: types.Graph, 
 
 
 def _check_layout(node: types.Node, given: Given, path: str, graph: types.Graph, findings: Findings) -> None:
+    layout, like = given.get("layout"), given.get("self")
+    if layout is not None and layout.type == "as_layout" and layout.as_layout is Layout._mkldnn:
+        message = f"expected a layout that operators know, found _mkldnn, in node {node.name!r}"
+        findings.add("operator-arguments", f"{path}.inputs", message)
     if node.target.rpartition(".")[0] not in _WITHOUT_INDICES:
         return
-    layout, like = given.get("layout"), given.get("self")
     made: Layout | None = None
     if layout is not None and layout.type == "as_layout":
         made = layout.as_layout

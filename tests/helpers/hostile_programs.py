@@ -167,6 +167,31 @@ _OPERATORS: dict[str, tuple[Callable[[Tree], object], str]] = {
         _calls("aten.empty.memory_format", ("size", A.of_ints([4, 3])), ("layout", _CSR)),
         "its indices are what the memory held",
     ),
+    "empty for oneDNN": (
+        _calls(
+            "aten.empty.memory_format",
+            *(("size", A.of_ints([4, 3])), ("layout", A.of_layout(types.Layout._mkldnn))),
+        ),
+        "few operators expect such a tensor",
+    ),
+    "to_mkldnn": (_calls("aten.to_mkldnn.default", ("self", _X)), "few operators expect such a tensor"),
+    "slow_conv_transpose2d": (
+        _calls(
+            "aten.slow_conv_transpose2d.default",
+            *(("self", _X), ("weight", _X), ("kernel_size", A.of_ints([0, 0]))),
+        ),
+        "it divides by sizes from the file",
+    ),
+    "_fused_adam_": (
+        _calls(
+            "aten._fused_adam_.default",
+            *((name, A.of_tensors([_X.as_tensor])) for name in ("self", "grads", "exp_avgs", "exp_avg_sqs")),
+            *(("max_exp_avg_sqs", A.of_tensors([])), ("state_steps", A.of_tensors([_X.as_tensor]))),
+            *((name, A.of_float(0.5)) for name in ("lr", "beta1", "beta2", "weight_decay", "eps")),
+            *(("amsgrad", A.of_bool(True)), ("maximize", A.of_bool(False))),
+        ),
+        "it trusts lists to be of one length",
+    ),
     "_reshape_alias": (
         _calls(
             "aten._reshape_alias.default",

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pt2wire
 import pytest
@@ -143,6 +144,27 @@ def test_an_unbuffered_file_and_a_pipe_get_every_byte(tmp_path: Path) -> None:
         pt2wire.save(linear_program(), cat.stdin)
         cat.stdin.close()
         assert cat.stdout.read() == linear_archive()
+
+
+class _TakingParts:
+    """A file object of no class of io's, that takes a part of what it is given."""
+
+    def __init__(self, most: int) -> None:
+        self.taken = bytearray()
+        self._most = most
+
+    def write(self, data: Any) -> int:
+        taken = bytes(data)[: self._most]
+        self.taken += taken
+        return len(taken)
+
+
+def test_a_file_object_of_another_class_that_takes_parts_gets_every_byte() -> None:
+    file = _TakingParts(1000)
+    pt2wire.save(linear_program(), file)  # type: ignore[arg-type]
+    assert bytes(file.taken) == linear_archive()
+    with pytest.raises(OSError, match="takes no more bytes"):
+        pt2wire.save(linear_program(), _TakingParts(0))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("buffering", [-1, 0])

@@ -70,7 +70,10 @@ def test_programs_that_pytorch_serialized_are_read(indent: int | None) -> None:
 
 
 #: What PyTorch saves as pickles, which are left out.
-_PICKLED = {"weights_of_subclasses": ["weight", "same", "pair", "marked", "hidden"]}
+_PICKLED = {
+    "weights_of_subclasses": ["weight", "same", "pair", "marked", "hidden"],
+    "weights_of_subclasses_that_share_memory": ["pair", "second", "nested", "marked", "hidden"],
+}
 
 
 #: C++ and Thrift have no such integers.

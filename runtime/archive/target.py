@@ -220,12 +220,13 @@ class _Sequential:
 
 def _write_all(file: IO[bytes], data: Any) -> None:
     """Write everything: an unbuffered file may take a part only, on a disk that fills up it always does."""
-    if not isinstance(file, io.RawIOBase):
-        file.write(data)
-        return
+    written: object = file.write(data)
     view = memoryview(data).cast("B")
-    while view:
-        written = file.write(view)
-        if written is None:
-            raise BlockingIOError("the file object would block")
+    # A simple object of one's own that returns nothing has taken all.
+    while type(written) is int and written < len(view):
+        if written <= 0:
+            raise OSError("the file object takes no more bytes")
         view = view[written:]
+        written = file.write(view)
+    if written is None and isinstance(file, io.RawIOBase):
+        raise BlockingIOError("the file object would block")

@@ -119,6 +119,8 @@ def check_subgraph(scope: Scope, value: types.GraphArgument, step: str) -> None:
         scope.check_name(value.node, f"{step}.node")
         if value.node not in scope.getters:  # several arguments may share one
             scope.take(value.node)
+    else:
+        scope.namesakes.add(value.name)
     scope.getters.add(value.name if value.node is None else value.node)
     known = scope.subgraphs.setdefault(value.name, value.graph)
     if known is not value.graph:

@@ -86,7 +86,8 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     scope.at = ("nodes",)
     held = {*scope.held, *(structure.target for structure in graph.structures or ())}
     for name in scope.subgraphs:
-        scope.take(name)
+        if name in scope.namesakes:
+            scope.take(name)
         if name in held:
             scope.add(
                 "held-tensor", f"expected a subgraph of another name than {name[:80]!r}, which is taken"

@@ -99,6 +99,7 @@ class Scope:
         subgraphs: Subgraphs by name. In torch.fx they are attributes of the graph's module.
         held: The tensors that the graph holds, by name of the attribute.
         structures: The tree specs that the graph holds, by name; None for a function.
+        namesakes: Names of the subgraphs that nodes in torch.fx get that are called the same.
         getters: Names of the nodes that get a subgraph or such a tensor in torch.fx.
         placed: Names of the subgraphs that the node has inside of containers.
         levels: Levels on the stack of functorch that were opened and not closed.
@@ -115,6 +116,7 @@ class Scope:
         "held",
         "kinds",
         "levels",
+        "namesakes",
         "node",
         "path",
         "placed",
@@ -135,6 +137,7 @@ class Scope:
         self.subgraphs: dict[str, types.Graph] = {}
         self.held: dict[str, types.GraphConstant] = {}
         self.structures: dict[str, SpecNode | None] = {}
+        self.namesakes: set[str] = set()
         self.getters: set[str] = set()
         self.placed: set[str] = set()
         self.levels = 0

@@ -25,19 +25,22 @@ class Member:
     type: str = ""
     default: str | None = None
     optional: bool = False
+    own: bool = False
 
     def text(self) -> str:
         if not self.type:
             return f"{self.name}: {{value: {self.number}, doc: d}}"
         type_ = f"optional {self.type}" if self.optional else self.type
         default = f", default: {self.default}" if self.default is not None else ""
-        return f"{self.name}: {{id: {self.number}, type: '{type_}'{default}, doc: d}}"
+        since = ", since_revision: 1" if self.own else ""
+        return f"{self.name}: {{id: {self.number}, type: '{type_}'{default}{since}, doc: d}}"
 
 
 @dataclass
 class Type:
     kind: str
     members: list[Member] = field(default_factory=list)
+    own: bool = False
 
 
 Types = dict[str, Type]
@@ -65,8 +68,18 @@ def base() -> Types:
                 Member("items", 80, "list<i64>", "[]"),
                 Member("table", 90, "map<string, Leaf>", "{}"),
                 Member("note", 100, "string", "null", optional=True),
+                Member("ours", 1000, "Ours", "null", optional=True, own=True),
                 Member("many", 110, "list<Leaf>", "null", optional=True),
             ],
+        ),
+        "Ours": Type(
+            "struct",
+            [
+                Member("note", 10, "string", "null", optional=True),
+                Member("count", 20, "i64", "0"),
+                Member("leaf", 30, "Leaf", "null", optional=True),
+            ],
+            own=True,
         ),
     }
 
@@ -76,7 +89,8 @@ def spelled(types: Types) -> str:
     lines = []
     for name, type_ in types.items():
         body = "values" if type_.kind == "enum" else "fields"
-        lines += [f"{name}:", f"  kind: {type_.kind}", '  since: "8.2"', "  doc: d", f"  {body}:"]
+        since = "since_revision: 1" if type_.own else 'since: "8.2"'
+        lines += [f"{name}:", f"  kind: {type_.kind}", f"  {since}", "  doc: d", f"  {body}:"]
         lines += [f"    {member.text()}" for member in type_.members]
     return indented("\n".join(lines))
 
@@ -135,6 +149,8 @@ def _add(types: Types, type_: Type, member: Member, r: random.Random) -> None:
         new.optional = type_.kind == "struct" and r.random() < 0.4
         if type_.kind == "struct":
             new.default = "null" if new.optional else r.choice([None, _default(new.type)])
+    new.own = new.optional and not type_.own and r.random() < 0.3
+    new.number += 1000 if new.own else 0
     type_.members.append(new)
 
 

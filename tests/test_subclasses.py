@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from torch.testing._internal.two_tensor import TwoTensor
 from .helpers.archives import pickled, saved
 from .helpers.exporting import exported
 from .helpers.oracles import pytorch_load
+from .helpers.programs import describe_program, differences
 
 PAIR = "torch.testing._internal.two_tensor:TwoTensor"
 
@@ -227,3 +229,21 @@ def test_values_of_classes_that_keep_more_are_plain_tensors(kind: type[TwoTensor
         tree = pt2wire.to_tree(ep)
     assert all(meta.subclass is None for meta in tree.graph_module.graph.tensor_values.values())
     assert pt2wire.validate(tree) == []
+
+
+def test_a_program_that_gives_more_than_its_tree_spec_says_comes_back_as_it_is() -> None:
+    """PyTorch takes outputs of subclasses apart, and leaves the tree spec as it was."""
+    ep = exported(
+        lambda self, x: x + self.weight, torch.ones(2, 2), attributes={"weight": nn.Parameter(_pair())}
+    )
+    ep = ep.run_decompositions()
+    assert len(ep.graph.output_node().args[0]) == 2  # type: ignore[arg-type]
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pt2wire.save(ep, file)
+        loaded = pt2wire.load(file)
+    assert not differences(describe_program(ep), describe_program(loaded))
+    for program in (ep, pytorch_load(file.getvalue()), loaded):
+        with pytest.raises(ValueError, match=r"has length 2 but the spec .* holds 1 items"):
+            program.module()(torch.ones(2, 2))

@@ -104,7 +104,11 @@ _RULES = (
     Rule("output-order", "tree", "Outputs that update something come before those that are returned."),
     Rule("module-calls", "tree", "The module call graph begins with the whole program, and its names exist."),
     Rule("treespec", "tree", "A tree spec is in the language that PyTorch writes.", unsafe=True),
-    Rule("treespec-leaves", "tree", "A tree spec has as many leaves as there are values."),
+    Rule(
+        "treespec-leaves",
+        "tree",
+        "A tree spec has as many leaves as there are values, but for what a program returns.",
+    ),
     Rule("metadata", "tree", "Metadata of nodes and graphs is in the format that loading takes apart."),
     Rule(
         "module-path",

@@ -318,13 +318,14 @@ def treespec_of_another_protocol(tree: Tree) -> None:
 
 @lie(
     "treespec-leaves",
-    f"{CALLS}[0].signature.out_spec",
+    f"{CALLS}[0].signature.in_spec",
     "expected 2 leaves, one for each value, found 1",
 )
 def treespec_with_a_leaf_too_few(tree: Tree) -> None:
     signature = tree.graph_module.module_call_graph[0].signature
     assert signature is not None
-    signature.out_spec = f"[1, {LEAF}]"
+    empty = '{"type": "builtins.tuple", "context": "null", "children_spec": []}'
+    signature.in_spec = signature.in_spec.replace(LEAF, empty, 1)
 
 
 @lie(

@@ -1,13 +1,5 @@
-# The version is that of the Python package: in its metadata where it is installed, in pyproject.toml in the source tree.
-get_filename_component(_pt2wire_parent "${CMAKE_CURRENT_LIST_DIR}/../.." ABSOLUTE)
-file(GLOB _pt2wire_metadata "${_pt2wire_parent}/pt2wire-*.dist-info/METADATA")
-if(_pt2wire_metadata)
-  list(GET _pt2wire_metadata 0 _pt2wire_metadata)
-  file(STRINGS "${_pt2wire_metadata}" _pt2wire_line REGEX "^Version: " LIMIT_COUNT 1)
-else()
-  get_filename_component(_pt2wire_parent "${CMAKE_CURRENT_LIST_DIR}" REALPATH)
-  file(STRINGS "${_pt2wire_parent}/../../pyproject.toml" _pt2wire_line REGEX "^version = " LIMIT_COUNT 1)
-endif()
+# The version is that of the Python package, which these files are part of.
+file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../version.py" _pt2wire_line REGEX "^__version__ = " LIMIT_COUNT 1)
 string(REGEX MATCH "[0-9]+(\\.[0-9]+)*" PACKAGE_VERSION "${_pt2wire_line}")
 
 # Until 1.0 a minor version may break programs, from then on a major one.

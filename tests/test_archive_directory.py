@@ -214,6 +214,12 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         lambda data: data.replace(b"archive/extra/note", b"archive/extra/n\xffte"),
         "expected a record's name in UTF-8",
     ),
+    "name that is not said to be UTF-8": (
+        lambda data: data.replace(
+            b"archive/extra/note", "archive/extra/n\N{LATIN SMALL LETTER O WITH DIAERESIS}e".encode()
+        ),
+        "expected a record's name in UTF-8",
+    ),
     "second root": (
         _renamed("brchive/extra/note"),
         "expected one root folder, found 'archive' and 'brchive'",

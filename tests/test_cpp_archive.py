@@ -63,6 +63,7 @@ MESSAGES = {
     "absolute name": "not a plain relative path",
     "backslash": "not a plain relative path",
     "name that is no text": "is not UTF-8",
+    "name that is not said to be UTF-8": "is not UTF-8, or is not said to be",
     "second root": "a second root folder",
     "no folder": "not inside the archive's one root folder",
     "overlap": "two records share bytes",

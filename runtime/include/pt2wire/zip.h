@@ -210,7 +210,7 @@ class Zip {
 
   void read_entry(const Directory& directory, std::uint64_t at, std::string_view name, std::uint64_t extra_size) {
     const std::uint16_t flags = u16(at + 8), method = u16(at + 10);
-    check_name(name, at);
+    check_name(name, (flags & utf8_flag) != 0, at);
     require((flags & encrypted_flag) == 0, "the record is encrypted", at, name);
     require((flags & ~known_flags) == 0, "the record uses zip features that are not supported", at, name);
     require(method == 0 || method == 8, "the record is neither stored nor deflated", at, name);
@@ -295,9 +295,11 @@ class Zip {
     }
   }
 
-  void check_name(std::string_view name, std::uint64_t at) const {
+  void check_name(std::string_view name, bool is_utf8, std::uint64_t at) const {
     require(name.size() <= limits_.name_length, "the name of a record is longer than the limit allows", at, name);
-    require(valid_utf8_prefix(name) == name.size(), "the name of a record is not UTF-8", at, name);
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    const bool is_text = is_utf8 ? valid_utf8_prefix(name) == name.size() : std::all_of(name.begin(), name.end(), is_ascii);
+    require(is_text, "the name of a record is not UTF-8, or is not said to be", at, name);
     bool plain = !name.empty();
     for (const char c : name) plain = plain && static_cast<unsigned char>(c) >= 0x20 && c != 0x7f && c != '\\';
     for (std::size_t start = 0; plain && start < name.size();) {

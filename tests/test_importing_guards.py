@@ -87,6 +87,26 @@ def test_a_decomposed_program_refuses_what_it_did(kind: str) -> None:
     assert _normal(again) == _normal(decomposed) == set(map(normal_guard, _written(again)))
 
 
+class _Rows(nn.Module):
+    """Decompositions of these ask whether there is one row, or none."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        normed = nn.functional.layer_norm(x, (3,))
+        return x.expand(2, -1, -1), torch.cat([x, normed]), x.mean(0), x.reshape(-1).softmax(0)
+
+
+@pytest.mark.parametrize("least", [0, 1, 2])
+def test_a_decomposed_program_takes_one_row_or_none_where_it_did(least: int) -> None:
+    rows = Dim("rows", min=least, max=9)
+    ep = torch.export.export(_Rows(), (ones(4, 3),), dynamic_shapes=({0: rows},))
+    before, after = ep.run_decompositions(), _loaded(ep).run_decompositions()
+    assert after._guards_code == before._guards_code == []
+    assert list(after.range_constraints.values()) == list(before.range_constraints.values())
+    for number in (0, 1, 2, 9):
+        expected, found = before.module()(ones(number, 3)), after.module()(ones(number, 3))
+        torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+
+
 def _normal(ep: ExportedProgram) -> set[str]:
     return set(map(normal_guard, ep._guards_code))
 

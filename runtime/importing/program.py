@@ -106,9 +106,11 @@ def import_program(
                 )
             check_sparse_flow(ep.graph_module, signature, permissions.allow_operators)
             ep.graph_module.meta.update(meta)
-            inputs = program_inputs(module, _passed(ep), permissions.limits)
+            passed = _passed(ep)
+            inputs = program_inputs(module, passed, permissions.limits)
         ep._guards_code = guards
         symbols.forget_guesses()
+        symbols.take_for_special(passed)
         symbols.shape_env.learn_later(lambda: learn_guards(guards, inputs, symbols))
         return ep
 

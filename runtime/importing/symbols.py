@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sympy
@@ -176,6 +176,23 @@ class Symbols:
         """
         for node in self._guessed.values():
             node._hint = None
+
+    def take_for_special(self, inputs: Iterable[Any]) -> None:
+        """Let torch take it that sizes of inputs are neither 0 nor 1, as it does from the export on.
+
+        A range that begins at 0 or 1 says what a program is called with; tracing computed as if there were
+        more. Passes that compared a size with 1 would find it open, and guard against what is allowed.
+        """
+        for value in inputs:
+            if isinstance(value, torch.Tensor):
+                for size in value.size():
+                    if isinstance(size, torch.SymInt) and (symbol := size.node.expr).is_Symbol:
+                        self._raise_bound(symbol)
+
+    def _raise_bound(self, symbol: sympy.Symbol) -> None:
+        bounds = self.shape_env.var_to_range[symbol]
+        if bounds.lower in (0, 1) and bounds.upper >= 2 and not _UNBACKED.fullmatch(symbol.name):
+            self.shape_env.constrain_symbol_range(symbol, compiler_min=2, compiler_max=bounds.upper)
 
     def _set_hint(self, expression: Any, value: Any) -> None:
         if value is None or expression.is_number:

@@ -45,21 +45,24 @@ _OF_EACH = _names(
     " isinf isnan isneginf isposinf log1p mul neg permute pow rad2deg relu round select sgn sign sin sinh"
     " sqrt square sum t tan tanh transpose trunc unsqueeze zero zeros_like to _to_copy index_select cat"
     " narrow_copy"
-    " _coalesce sparse_mask lift_fresh_copy addmm"
+    " _coalesce sparse_mask lift_fresh_copy"
 )
-_WITH_DENSE = _names("add sub bmm linear matmul mm mv _sparse_mm")
+_WITH_DENSE = _names("add sub bmm matmul mm mv _sparse_mm")
 _DENSE = _names(
     "to_dense _to_dense sparse_dim dense_dim is_coalesced _nnz _dimI _dimV sym_size sym_numel size numel"
     " _assert_tensor_metadata indices_copy _indices_copy values_copy _values_copy crow_indices_copy"
     " col_indices_copy ccol_indices_copy row_indices_copy"
 )
 
-#: What may be given sparse tensors, with how many of its tensors must be sparse for its results to be: any
-#: one, all, or however many. Each may change a strided tensor in place, under its name with a line behind.
+#: What may be given sparse tensors, with which of its tensors must be sparse for its results to be: any, all,
+#: the first, any but the second, none. Each may change a strided tensor in place, under its name with a line
+#: behind.
 ON_SPARSE: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(_OF_EACH | MAKING_SPARSE, "any"),
         **dict.fromkeys(_WITH_DENSE, "all"),
+        "aten.addmm": "first",
+        "aten.linear": "not second",
         **dict.fromkeys(_DENSE | GIVING_INDICES | GIVING_VALUES, "none"),
     }
 )

@@ -7,7 +7,7 @@ import io
 import pickle
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from ..archive.directory import STORED, ZIP_START, read_directory
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..permissions import ALLOW_PICKLE
 from .devices import Devices
-from .pickle_keys import compound_keys_problem
+from .plain_pickles import plain_data_problem
 
 # What torch.load(weights_only=True) says of a class or function that it does not know as harmless.
 _REFUSED = re.compile(
@@ -57,10 +57,15 @@ def open_pickle(
         >>> open_pickle(file.getvalue(), "inputs", allow_pickle=True)
         [tensor([1.]), ReLU()]
     """
-    data = memoryview(data)
-    pickles = _pickles(data, path) if bytes(data[:2]) == ZIP_START else [data]
+    data, known = memoryview(data), list(known)
+    is_zip = bytes(data[:2]) == ZIP_START
+    pickles = _pickles(data, path) if is_zip else []
+    if not (allow_pickle or is_zip):  # of those, torch believes how long storages are
+        raise UnsafeArtifactError(
+            "expected what torch.save writes, a zip file, found other bytes", path=path, hint=ALLOW_PICKLE
+        )
     if not allow_pickle:
-        _check_keys(pickles, path)
+        _check_plain(pickles, path, {f"{kind.__module__} {kind.__qualname__}" for kind in known})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols
@@ -144,10 +149,10 @@ def _pickles(data: memoryview, path: str) -> list[memoryview]:
     return [data[entry.offset : entry.offset + entry.size] for entry in pickled]
 
 
-def _check_keys(pickles: list[memoryview], path: str) -> None:
+def _check_plain(pickles: list[memoryview], path: str, known: Collection[str]) -> None:
     for data in pickles:
         try:
-            problem = compound_keys_problem(data)
+            problem = plain_data_problem(data, known)
         except ValueError:
             return  # torch reads no further than this, and says what is damaged
         if problem is not None:

@@ -47,6 +47,8 @@ _APART = _GIVEN.keys() | MAKING_FROM_PARTS.keys()
 _WHERE: dict[str, Callable[[list[bool]], bool]] = {
     "any": any,
     "all": lambda sparse: bool(sparse) and all(sparse),
+    "first": lambda sparse: any(sparse[:1]),
+    "not second": lambda sparse: any(sparse[:1] + sparse[2:]),
     "none": lambda sparse: False,
 }
 _Given = list[tuple[Any, list[Node]]]

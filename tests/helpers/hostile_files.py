@@ -470,6 +470,14 @@ def _constant(path_name: str, content: bytes) -> bytes:
     return records({CONSTANTS: json.dumps(config).encode(), f"data/constants/{path_name}": content})
 
 
+class _Call:
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self._call = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self._call
+
+
 _INPUT_PICKLES: dict[str, Callable[[], bytes]] = {
     "open": lambda: pickled(((_Opens(),), {})),
     "eval": lambda: pickled(((_Evals(),), {})),
@@ -482,6 +490,11 @@ _INPUT_PICKLES: dict[str, Callable[[], bytes]] = {
     "nonsense": lambda: b"\x80\x04nonsense",
     "another structure": lambda: pickled((1, 2, 3)),
     "indices of nowhere": lambda: pickled(((_Sparse(),), {"options": {"by": torch.ones(3)}, "mode": "sum"})),
+    "a long bytearray": lambda: pickled(((_Call(bytearray, 1 << 40),), {})),
+    "a storage of any size": lambda: pickled(((_Call(torch.UntypedStorage, 1 << 36),), {})),
+    "a list in many tuples": lambda: pickled(
+        (([short := [0] * 100_000, *(_Call(torch.Size, short) for _ in range(100_000))],), {})
+    ),
     "an endless list": lambda: pickle.dumps([])[:-1] + b"(" * 100_000 + b".",
     "nothing": lambda: b"",
 }

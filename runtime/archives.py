@@ -237,7 +237,8 @@ def write(
     _check_types(archive)
     names = _names_in_file(archive)
     payloads = RecordNames([*archive.weights.values(), *archive.constants.values()])
-    programs = {}
+    programs: dict[str, NewProgram] = {}
+    memories: dict[str, Payload] = {}
     for name, tree in archive.programs.items():
         weights = archive.weights.get(name, {})
         constants = archive.constants.get(name, {})
@@ -246,8 +247,8 @@ def write(
         if not allow_unsound:
             found = writing_findings(tree, config_of(weights), config_of(constants), limits)
             _refuse(name, found, "pass allow_unsound=True if `load` need not take the program")
-        _check_payloads(weights, {}, f"{name}.weights")
-        _check_payloads(constants, weights, f"{name}.constants")
+        _check_payloads(weights, {}, memories, f"{name}.weights")
+        _check_payloads(constants, weights, memories, f"{name}.constants")
         sample_inputs, flat_inputs = _example_inputs(archive, name, names[name], tree)
         programs[name] = NewProgram(
             tree,
@@ -342,12 +343,27 @@ def _refuse(name: str, findings: Iterable[Finding], escape: str = "") -> None:
         )
 
 
-def _check_payloads(payloads: Mapping[str, Payload], weights: Mapping[str, Payload], path: str) -> None:
-    """Refuse payloads that could not be read back, each perhaps sharing storage with another or a weight."""
+def _check_payloads(
+    payloads: Mapping[str, Payload], weights: Mapping[str, Payload], memories: dict[str, Payload], path: str
+) -> None:
+    """Refuse payloads that could not be read back.
+
+    Args:
+        payloads: Those of one program.
+        weights: Whose storage they may share.
+        memories: The first payload of each memory that programs share; more are added.
+        path: Where they are, in messages.
+    """
     named = owners(each_payload(weights), each_payload(payloads))
     for fqn, payload in each_payload(payloads):
         where = f"{path}.{fqn}"
         _check_alias(payload, named, where)
+        if (name := payload.meta.memory) is not None:
+            first = memories.setdefault(name, payload)
+            if not same_bytes(first.in_memory(), payload.in_memory()):
+                message = f"expected the bytes of the memory {name!r:.80}, in which it is said to lie"
+                hint = "Change all that lie in it, or set `meta.memory` to None"
+                raise SerializeError(f"{message}, found others", path=where, hint=hint)
         if payload.meta.use_pickle or payload.meta.absent or payload.inner:
             continue
         try:

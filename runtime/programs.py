@@ -26,7 +26,7 @@ from .exporting.payloads import (
     PayloadRecords,
     export_constants,
     export_weights,
-    shared_with_parts,
+    shared_memory,
     with_objects,
 )
 from .format_versions import check_opset, dropped_message
@@ -100,7 +100,7 @@ def save(
     programs = _named(ep)
     check_versions(opset_version, "opset_version")
     others = extra_records(extra_files or {})
-    payloads = PayloadRecords(shared=shared_with_parts(programs.values()))
+    payloads = PayloadRecords(shared=shared_memory(programs))
     new = {
         name: _new_program(name, program, payloads, opset_version, pickle_protocol, several=len(programs) > 1)
         for name, program in programs.items()

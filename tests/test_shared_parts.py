@@ -9,8 +9,9 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
-from pt2wire.errors import Pt2WireError, SerializeError
+from pt2wire.errors import DeserializeError, Pt2WireError, SerializeError
 from pt2wire.generated.types import PayloadMeta, SymInt
+from pt2wire.tensor_memory import memory_parts
 from torch import Tensor, nn
 from torch._export.serde import serialize as torch_serialize
 from torch.export import ExportedProgram
@@ -115,20 +116,90 @@ def test_parts_share_memory_as_before(fill: Callable[[Any], None], form: Any) ->
     assert _called_twice(ep) == _called_twice(loaded) == _called_twice(again)
 
 
-def test_programs_share_weights_of_subclasses() -> None:
-    pair, base = TwoTensor(torch.zeros(4), torch.ones(4)), torch.zeros(4)
-    weights = [nn.Parameter(pair), nn.Parameter(pair), nn.Parameter(TwoTensor(base, base)), base]
-    weights[1] = weights[0]
-    programs = {
-        name: exported(lambda self, x: x + self.weight, torch.zeros(4), attributes={"weight": weight})
-        for name, weight in zip("abcd", weights, strict=True)
+def _holding(weight: Tensor, *, persistent: bool = True) -> ExportedProgram:
+    def fill(m: Any) -> None:
+        m.register_buffer("base", torch.zeros(4))
+        if isinstance(weight, nn.Parameter):
+            m.weight = weight
+        else:
+            m.register_buffer("weight", weight, persistent=persistent)
+
+    return _model(fill)
+
+
+def _programs() -> dict[str, ExportedProgram]:
+    """Programs that share memory, with parameters, constants, parts, dtypes and conjugates."""
+    base, pair = torch.randn(8), nn.Parameter(TwoTensor(torch.randn(4), torch.randn(4)))
+    numbers = torch.randn(4, dtype=torch.complex64)
+    return {
+        "parameter": _holding(nn.Parameter(base)),
+        "constant": _holding(base[4:], persistent=False),
+        "integers": _holding(base[:4].view(torch.int32)),
+        "part": _holding(TwoTensor(base[:4], torch.randn(4))),
+        "hidden_part": _holding(TwoTensor(torch.randn(4), base[:4]), persistent=False),
+        "pair": _holding(pair),
+        "same_pair": _holding(pair),
+        "hidden_pair": _holding(pair.detach(), persistent=False),
+        "numbers": _holding(numbers),
+        "conjugate": _holding(numbers.conj(), persistent=False),
     }
-    loaded = pt2wire.load_all(_written(programs), types=[TwoTensor])
-    a, b, c = (loaded[name].state_dict["weight"] for name in "abc")
-    assert a.a.data_ptr() == b.a.data_ptr() and a.b.data_ptr() == b.b.data_ptr()
-    d = next(iter((loaded["d"].state_dict | loaded["d"].constants).values()))
-    assert c.a.data_ptr() == c.b.data_ptr()
-    assert isinstance(d, Tensor)
+
+
+def _groups(programs: Any) -> list[list[str]]:
+    """Tensors of programs by the memory in which they lie."""
+    found: dict[int, list[str]] = {}
+    for name, ep in programs.items():
+        for fqn, tensor in {**ep.state_dict, **ep.constants}.items():
+            for path, part in memory_parts(tensor).items():
+                found.setdefault(part.untyped_storage().data_ptr(), []).append(f"{name} {fqn} {path}")
+    return sorted(found.values())
+
+
+def test_programs_share_memory_whatever_their_records_are() -> None:
+    programs = _programs()
+    file = _written(programs)
+    loaded = pt2wire.load_all(file, types=[TwoTensor])
+    assert len(_groups(programs)) == 16
+    assert _groups(loaded) == _groups(programs)
+    for name, ep in programs.items():
+        assert not differences(describe_program(ep), describe_program(loaded[name]))
+        alone = pt2wire.load(file, name=name, types=[TwoTensor])
+        assert not differences(describe_program(ep), describe_program(alone))
+    assert _written(loaded).getvalue() == file.getvalue()
+    copy = io.BytesIO()
+    pt2wire.write(pt2wire.read(file), copy)
+    assert _groups(pt2wire.load_all(copy, types=[TwoTensor], mmap=False)) == _groups(programs)
+
+
+def test_the_digest_of_a_program_says_nothing_of_others() -> None:
+    programs = {name: ep for name, ep in _programs().items() if name in ("parameter", "constant")}
+    digests = []
+    for archive in (
+        pt2wire.read(_written(programs)),
+        pt2wire.read(_written({"constant": programs["constant"]})),
+    ):
+        stored = (each["constant"] for each in (archive.programs, archive.weights, archive.constants))
+        digests.append(pt2wire.digest(*stored))
+    assert digests[0] == digests[1]
+
+
+def test_memory_that_programs_do_not_share_is_refused() -> None:
+    file = _written({name: ep for name, ep in _programs().items() if name in ("parameter", "constant")})
+    archive = pt2wire.read(file)
+    constant = archive.constants["constant"]["weight"]
+    assert constant.meta.memory == archive.weights["parameter"]["weight"].meta.memory == "parameter:weight"
+    constant.data = memoryview(bytes(len(constant.data)))
+    with pytest.raises(
+        SerializeError, match=r"constants.weight: expected the bytes of the memory .parameter:w"
+    ):
+        pt2wire.write(archive, io.BytesIO())
+    place = file.getvalue().index(bytes(pt2wire.read(file).constants["constant"]["weight"].data))
+    data = bytearray(file.getvalue())
+    for at in (place, data.index(data[place : place + 32], place + 1)):
+        changed = bytearray(data)
+        changed[at] ^= 1
+        with pytest.raises(DeserializeError, match="expected the bytes of the memory 'parameter:weight'"):
+            pt2wire.load_all(io.BytesIO(changed), verify=False)
 
 
 def test_a_part_that_shares_nothing_is_in_its_pickle_alone() -> None:

@@ -117,7 +117,8 @@ def _canonical_payloads(payloads: Mapping[str, Payload]) -> list[bytes | memoryv
             records[record] = str(len(records))
             data.extend((len(payload.data).to_bytes(8, "little"), payload.data))
         inner = {name: canonical(part) for name, part in sorted(payload.inner.items())}
-        return dataclasses.replace(payload.meta, path_name=records[record], inner=inner or None)
+        # What it shares with other programs is no part of it.
+        return dataclasses.replace(payload.meta, path_name=records[record], inner=inner or None, memory=None)
 
     metas = {fqn: canonical(payload) for fqn, payload in sorted(payloads.items())}
     return [encoded(types.PayloadConfig(config=metas)), *data]

@@ -8,7 +8,7 @@ tensor's memory.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -47,17 +47,30 @@ from .symbols import Symbols
 from .values import export_tensor_meta
 
 
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """What tensors of an archive share that one record each would not say.
+
+    Attributes:
+        parts: Storages in which a pickled tensor has a part, and another tensor lies or has a part, too.
+        names: By storage a name for it, where tensors of several programs have records of their own.
+    """
+
+    parts: frozenset[Hashable]
+    names: Mapping[Hashable, str]
+
+
 @dataclass(slots=True)
 class PayloadRecords:
     """The payloads of an archive in the making, shared by its programs.
 
     Attributes:
-        shared: Storages in which a pickled tensor has a part, and another tensor of the archive lies.
+        shared: What tensors of the archive share beyond records.
         contents: Record name -> function that gives the record's bytes. They are the tensor's own memory
             where that is in host memory, so nothing may change it until the record has been written.
     """
 
-    shared: frozenset[Hashable] = frozenset()
+    shared: SharedMemory = field(default_factory=lambda: SharedMemory(frozenset(), {}))
     contents: dict[str, Callable[[], memoryview]] = field(default_factory=dict)
     _path_names: dict[Hashable, str] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
@@ -238,7 +251,7 @@ class _Writer:
         inner = {
             path: self._strided(part_name(fqn, path), part, export_tensor_meta(part, self._symbols))
             for path, part in subclass_parts(tensor).items()
-            if storage_key(part) in self.records.shared
+            if storage_key(part) in self.records.shared.parts
         }
         payload.inner = inner or None
         return payload
@@ -254,6 +267,7 @@ class _Writer:
         path_name = self.records.add(tensor, meta, self.folder, self.prefix)
         payload = _payload(tensor, meta, path_name)
         payload.alias_of = self._owner_elsewhere(fqn, tensor, path_name)
+        payload.memory = self.records.shared.names.get(storage_key(tensor))
         if not payload.absent:
             check_payload(payload, tensor.untyped_storage().nbytes(), fqn)
         return payload
@@ -279,18 +293,31 @@ def _payload(
     )
 
 
-def shared_with_parts(programs: Iterable[ExportedProgram]) -> frozenset[Hashable]:
-    """The storages in which a tensor of a subclass has a part, and another tensor lies or has a part, too."""
-    found: dict[Hashable, set[Hashable]] = {}
-    of_subclasses: set[Hashable] = set()
-    for program in programs:
-        for folder, tensors in ((WEIGHTS, program.state_dict), (CONSTANTS, program.constants)):
-            for tensor in tensors.values():
-                for part in memory_parts(tensor).values():
-                    if (key := storage_key(part)) is not None:
-                        found.setdefault(key, set()).add((folder, id(tensor)))
-                        of_subclasses |= {key} if is_subclass(tensor) else set()
-    return frozenset(key for key in of_subclasses if len(found[key]) > 1)
+def shared_memory(programs: Mapping[str, ExportedProgram]) -> SharedMemory:
+    """What the tensors of programs share."""
+    tensors: dict[Hashable, set[Hashable]] = {}
+    in_programs: dict[Hashable, set[str]] = {}
+    of_records: dict[Hashable, set[Hashable]] = {}
+    names: dict[Hashable, str] = {}
+    with_parts: set[Hashable] = set()
+    for program_name, program in programs.items():
+        for folder, held in ((WEIGHTS, program.state_dict), (CONSTANTS, program.constants)):
+            for fqn, tensor in held.items():
+                for path, part in memory_parts(tensor).items():
+                    if (key := storage_key(part)) is None:
+                        continue
+                    names.setdefault(key, f"{program_name}:{part_name(fqn, path)}")
+                    tensors.setdefault(key, set()).add((folder, id(tensor)))
+                    in_programs.setdefault(key, set()).add(program_name)
+                    of_records.setdefault(key, set()).add((folder, part.dtype, part.is_conj(), part.is_neg()))
+                    if is_subclass(tensor):
+                        with_parts.add(key)
+    return SharedMemory(
+        parts=frozenset(key for key in with_parts if len(tensors[key]) > 1),
+        names={
+            key: name for key, name in names.items() if len(in_programs[key]) > 1 and len(of_records[key]) > 1
+        },
+    )
 
 
 _CLASSES = frozenset((torch.Tensor, torch.nn.Parameter, FakeTensor))

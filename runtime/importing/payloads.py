@@ -23,6 +23,8 @@ from ..warning import warn_user
 from .pickles import open_object, open_pickle
 from .values import import_device, import_dtype, import_layout, set_bits
 
+_CHANGED = "The file was changed by a tool that does not know of sharing"
+
 #: Bytes: the largest element. PyTorch's kernels may assume at least this.
 _MEMORY_ALIGNMENT = 16
 
@@ -41,11 +43,29 @@ class PayloadStorages:
     )
     _pending: dict[object, tuple[memoryview, memoryview]] = field(default_factory=dict)
     _equal: dict[tuple[int, int], bool] = field(default_factory=dict)
+    _named: dict[str, memoryview] = field(default_factory=dict)
     #: By the bytes of the pickle and whether it is a parameter, with these bytes, so that they keep their id.
     opened: dict[tuple[int, bool], tuple[memoryview, torch.Tensor]] = field(default_factory=dict)
 
-    def memory(self, payload: Payload) -> memoryview:
-        """The bytes of a payload as they are in memory, the same view each time."""
+    def memory(self, payload: Payload, where: str) -> memoryview:
+        """The bytes of a payload as they are in memory, the same view each time.
+
+        Raises:
+            DeserializeError: Payloads that are said to be one memory differ.
+        """
+        memory, name = self._own_memory(payload), payload.meta.memory
+        if name is None:
+            return memory
+        shared = self._named.setdefault(name, memory)
+        if not self.same_bytes(shared, memory):
+            raise DeserializeError(
+                f"expected the bytes of the memory {name[:80]!r}, in which it is said to lie, found others",
+                path=where,
+                hint=_CHANGED,
+            )
+        return shared
+
+    def _own_memory(self, payload: Payload) -> memoryview:
         meta = payload.meta.tensor_meta
         assert meta is not None
         if not (meta.conj or meta.neg):
@@ -274,7 +294,7 @@ def _share(part: torch.Tensor | None, described: torch.Tensor, where: str) -> No
         raise DeserializeError(
             "expected the bytes that it has in the pickle, found others",
             path=where,
-            hint="The file was changed by a tool that does not know of sharing",
+            hint=_CHANGED,
         )
     move(part, storage)
 
@@ -326,7 +346,7 @@ def _shared(
     payload: Payload, owners: Mapping[str, Payload], storages: PayloadStorages, where: str
 ) -> memoryview:
     """The memory to use: that of another tensor where the config says that the storage is shared."""
-    memory = storages.memory(payload)
+    memory = storages.memory(payload, where)
     name = payload.meta.alias_of
     if name is None:
         return memory
@@ -334,12 +354,12 @@ def _shared(
     if problem := alias_problem(payload.meta, None if owner is None else owner.meta):
         raise DeserializeError(problem, path=where)
     assert owner is not None  # that is a problem
-    shared = storages.memory(owner)
+    shared = storages.memory(owner, where)
     if not storages.same_bytes(shared, memory):
         raise DeserializeError(
             f"expected the bytes of {name!r}, whose storage it is said to share, found others",
             path=where,
-            hint="The file was changed by a tool that does not know of sharing",
+            hint=_CHANGED,
         )
     return shared
 

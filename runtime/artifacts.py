@@ -10,7 +10,7 @@ import torch
 from torch.export import ExportedProgram
 
 from .arguments import check_versions, mistaken
-from .errors import DeserializeError
+from .errors import DeserializeError, SerializeError, UnsafeArtifactError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, check_protocol, pickled
 from .exporting.payloads import with_objects
@@ -21,7 +21,8 @@ from .importing.example_inputs import import_example_inputs
 from .importing.pickles import open_pickle
 from .limits import DEFAULT_LIMITS, Limits
 from .noted_sharing import noting_shared, share_again
-from .permissions import Permissions, permit
+from .permissions import ALLOW_PICKLE, Permissions, permit
+from .sparse import indices_are_shared
 from .trees import beyond_error, from_json, to_json
 from .validation.loading import check_loadable
 
@@ -103,13 +104,22 @@ def serialize(
     constants = with_objects(ep.constants, objects)
     owners: dict[Hashable, str] = {}
     pickles = (
-        pickled(noting_shared(ep.state_dict, owners), pickle_protocol),
-        pickled(noting_shared(constants, owners), pickle_protocol),
-        b"" if ep.example_inputs is None else pickled(ep.example_inputs, pickle_protocol),
+        _pickled(noting_shared(ep.state_dict, owners), pickle_protocol, "state_dict"),
+        _pickled(noting_shared(constants, owners), pickle_protocol, "constants"),
+        b"" if ep.example_inputs is None else _pickled(ep.example_inputs, pickle_protocol, "example_inputs"),
     )
     artifact = SerializedArtifact(text, *pickles)
     artifact._made_here = pickles
     return artifact
+
+
+def _pickled(value: object, pickle_protocol: int, path: str) -> bytes:
+    try:
+        return pickled(value, pickle_protocol)
+    except Exception as error:  # whatever the classes in it raise
+        raise SerializeError(
+            f"cannot pickle what the program holds ({type(error).__name__}: {error!s:.120})", path=path
+        ) from error
 
 
 def deserialize(
@@ -170,6 +180,8 @@ def deserialize(
     constants = _tensors(artifact.constants, devices, permissions, "constants")
     share_again(state_dict, state_dict, "state_dict")
     share_again(constants, state_dict, "constants")
+    if not permissions.allow_pickle:
+        _check_indices({**state_dict, **constants})
     ep = import_program(
         tree,
         state_dict=dict(state_dict),
@@ -184,7 +196,7 @@ def deserialize(
 def _tensors(data: bytes, devices: Devices | None, permissions: Permissions, path: str) -> dict[str, Any]:
     if not data:
         return {}
-    loaded = open_pickle(data, path, devices, allow_pickle=permissions.allow_pickle)
+    loaded = open_pickle(data, path, devices, allow_pickle=permissions.allow_pickle, known=permissions.types)
     if not isinstance(loaded, dict) or not all(isinstance(key, str) for key in loaded):
         raise DeserializeError(f"expected a dict of tensors, found {type(loaded).__name__}", path=path)
     for key, value in loaded.items():
@@ -193,6 +205,16 @@ def _tensors(data: bytes, devices: Devices | None, permissions: Permissions, pat
         if devices is not None and isinstance(value, torch.Tensor) and value.is_meta:
             _check_stays_on_meta(devices, f"{path}.{key}")
     return loaded
+
+
+def _check_indices(tensors: Mapping[str, Any]) -> None:
+    """Refuse checked indices in memory of other tensors, which a program may change."""
+    if indices_are_shared(tensor for tensor in tensors.values() if isinstance(tensor, torch.Tensor)):
+        raise UnsafeArtifactError(
+            "indices of a sparse tensor share memory with numbers, which a program may change",
+            path="state_dict",
+            hint=ALLOW_PICKLE,
+        )
 
 
 def _check_stays_on_meta(devices: Devices, path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
+import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
-from pt2wire import DeserializeError, SerializedArtifact, UnsafeArtifactError
+from pt2wire import DeserializeError, SerializedArtifact, SerializeError, UnsafeArtifactError
 from torch._export.serde import serialize as torch_serialize
+from torch.testing._internal.two_tensor import TwoTensor
 
 from .helpers.archives import Marker, assert_computes_the_same, linear_program, pickled
 
@@ -71,6 +73,53 @@ def test_constants_that_cannot_share_memory_as_said_are_refused(shared: Any, mes
     artifact.constants = pickled(constants)
     with pytest.raises(DeserializeError, match=message):
         pt2wire.deserialize(artifact)
+
+
+def test_indices_in_memory_that_a_program_changes_are_refused() -> None:
+    indices = torch.tensor([[0, 1]])
+    tensors = {"indices": indices, "sparse": torch.sparse_coo_tensor(indices, torch.ones(2), (4,))}
+
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        self.indices.add_(2**40)
+        return x + self.sparse.to_dense()
+
+    model = torch.nn.Module()
+    for name, tensor in tensors.items():
+        model.register_buffer(name, tensor.clone())
+    model.__class__ = type("Model", (torch.nn.Module,), {"forward": forward})
+    with pytest.warns(UserWarning, match="weights of layout torch.sparse_coo"):
+        tree = pt2wire.to_tree(torch.export.export(model, (torch.ones(4),)))
+    tree.beyond = None
+    text = pt2wire.to_json(tree)
+    nothing = pickled({})
+    fields = (pickled(tensors), nothing, nothing)
+    with pytest.raises(UnsafeArtifactError, match="indices of a sparse tensor share memory with numbers"):
+        pt2wire.deserialize(torch_serialize.SerializedArtifact(text, *fields))
+
+
+def test_what_cannot_be_pickled_is_refused_by_name() -> None:
+    module = torch.nn.Module()
+    halves = torch.ones(4).chunk(2)
+    module.weight = torch.nn.Parameter(
+        TwoTensor(halves[1], halves[1])
+    )  # torch.save takes none with an offset
+    module.__class__ = type("Model", (torch.nn.Module,), {"forward": lambda self, x: x + self.weight})
+    ep = torch.export.export(module, (torch.ones(2),))
+    with pytest.raises(SerializeError, match=r"^state_dict: cannot pickle what the program holds \(Runtime"):
+        pt2wire.serialize(ep)
+    with pytest.raises(SerializeError, match=r"^weight: cannot pickle a tensor of the class TwoTensor"):
+        pt2wire.save(ep, io.BytesIO())
+
+
+def test_weights_of_classes_that_are_handed_in_are_opened() -> None:
+    module = torch.nn.Module()
+    module.weight = torch.nn.Parameter(TwoTensor(torch.ones(2), torch.ones(2)))
+    module.__class__ = type("Model", (torch.nn.Module,), {"forward": lambda self, x: x + self.weight})
+    ep = torch.export.export(module, (torch.ones(2),))
+    rebuilt = copy.copy(pt2wire.serialize(ep))
+    with pytest.raises(UnsafeArtifactError, match="TwoTensor"):
+        pt2wire.deserialize(rebuilt)
+    assert isinstance(pt2wire.deserialize(rebuilt, types=[TwoTensor]).state_dict["weight"], TwoTensor)
 
 
 def test_pickles_of_others_are_never_opened(tmp_path: Path) -> None:

@@ -114,8 +114,11 @@ such programs, and messages of pt2wire would show the names to a terminal. The f
 `nan`, `infj`, `nanj`, `torch`, `pytree` or `fx_pytree`, for which `save` warns: in the source that PyTorch
 generates, such an input stands in for the number or the module, so that `x + inf` adds the input.
 
-Quantized dtypes such as `torch.quint8` as arguments and weights in layout `torch._mkldnn` are refused by
-both.
+Quantized dtypes such as `torch.quint8` as arguments, weights in layout `torch._mkldnn`, and weights of
+subclasses that `torch.save` refuses, as where their parts see one memory as two dtypes, are refused by both.
+
+One tensor that is a weight and a constant comes back as two that share its memory, as do those of several
+programs.
 
 PyTorch keeps one node that pt2wire drops: the `getitem` that takes an empty list out of what an operator
 returns. Outputs are the same.

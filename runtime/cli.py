@@ -26,7 +26,7 @@ from rich.text import Text
 from . import locating
 from .comparing import diff
 from .converting import convert
-from .errors import Pt2WireError
+from .errors import Pt2WireError, plain
 from .generated.types import REVISION, SCHEMA_VERSION
 from .inspecting import ProgramSummary, ValueSummary, summarize_archive
 from .program_files import FileFormat, read_programs, validate_programs
@@ -138,14 +138,6 @@ def _in_options(hint: str) -> str:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"pt2wire: {plain(str(message))}", file=sys.stderr)
-
-
-def plain(text: str) -> str:
-    """Text from a file as one line without control characters, which could steer a terminal."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
-    )
 
 
 def _version(wanted: bool) -> None:

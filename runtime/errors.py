@@ -18,6 +18,14 @@ def shown_path(path: str) -> str:
     return _REPEATED.sub(lambda deep: f"{deep[1]} ... {deep[3].count('[')} more ... ", path)
 
 
+def plain(text: str) -> str:
+    """Text from a file as one line without control characters, which could steer a terminal."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
 class Pt2WireError(Exception):
     """Base of every error about the content of a program or an artifact.
 

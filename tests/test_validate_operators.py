@@ -655,3 +655,11 @@ def test_a_dtype_in_place_of_none_fits_parameters_for_dtypes_alone() -> None:
     add.inputs[1].arg, add.exact_inputs = types.Argument.of_none(True), [types.NamedValue("self"), named]
     (finding,) = validate_operators(tree)
     assert finding.message.startswith("expected Tensor for 'other' of torch.ops.aten.add.Tensor, found as_")
+
+
+def test_what_a_finding_shows_of_a_file_steers_no_terminal() -> None:
+    tree = pt2wire.to_tree(torch.export.export(nn.ReLU(), (torch.ones(2),)))
+    node = tree.graph_module.graph.nodes[0]
+    node.target = node.name = "torch.ops.aten.relu\x1b[2J\nfine"
+    for finding in pt2wire.validate(tree):
+        assert str(finding).isprintable() and str(finding.error()).isprintable()

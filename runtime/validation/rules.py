@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-from ..errors import DeserializeError, UnsafeArtifactError, shown_path
+from ..errors import DeserializeError, UnsafeArtifactError, plain, shown_path
 from ..findings import Finding
 
 
@@ -196,4 +196,4 @@ class Findings:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}..."
+    return plain(text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}...")

@@ -331,3 +331,14 @@ def test_what_serialize_cannot_write_is_sent_to_save() -> None:
         SerializeError, match=r"found weights of layout torch\.sparse_coo\. Use pt2wire\.save"
     ):
         pt2wire.serialize(ep)
+
+
+@pytest.mark.parametrize("leaf", ["text", 3 + 4j, torch.device("cpu")], ids=["text", "complex", "device"])
+def test_an_example_of_a_tensor_is_one(leaf: Any) -> None:
+    file = io.BytesIO()
+    pt2wire.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)
+    record = "data/sample_inputs/model.pt"
+    changed = with_records(file.getvalue(), {record: pickled(((leaf,), {}))})
+    with pytest.warns(UserWarning, match="stand-ins on the meta device: they do not fit the program"):
+        found = pt2wire.load(io.BytesIO(changed)).example_inputs
+    assert found is not None and found[0][0].is_meta

@@ -106,13 +106,13 @@ def _fitting(
         leaves = _opened(flat, devices, NO_PERMISSIONS)
         if _shares_indices(leaves):
             reasons.append(_SHARED)
-        elif isinstance(leaves, list) and len(leaves) == spec.num_leaves:
+        elif isinstance(leaves, list) and len(leaves) == spec.num_leaves and _has_tensors(leaves, tree):
             return _unflatten(_as_described(leaves, tree, permissions), spec, path)
         else:
             reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
         inputs = _opened(sample, devices, permissions) if flat else opened
-        if not _has_structure(inputs, spec):
+        if not _has_structure(inputs, spec) or not _has_tensors(pytree.tree_leaves(inputs), tree):
             reasons.append(_why_not(inputs))
         elif _shares_indices(pytree.tree_leaves(inputs)):
             reasons.append(_SHARED)
@@ -210,6 +210,16 @@ def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:
         return _fits(inputs, spec)
     except Exception:  # RecursionError among them
         return False
+
+
+def _has_tensors(leaves: list[Any], tree: ExportedProgram) -> bool:
+    """Whether those of a program's inputs are tensors that it says are."""
+    specs = passed_inputs(tree.graph_module.signature)
+    return all(
+        isinstance(leaf, torch.Tensor)
+        for leaf, spec in zip(leaves, specs, strict=False)
+        if spec.type == "user_input" and spec.user_input.arg.type == "as_tensor"
+    )
 
 
 def _is_call(inputs: object) -> bool:

@@ -61,9 +61,7 @@ def open_pickle(
     is_zip = bytes(data[:2]) == ZIP_START
     pickles = _pickles(data, path) if is_zip else []
     if not (allow_pickle or is_zip):  # of those, torch believes how long storages are
-        raise UnsafeArtifactError(
-            "expected what torch.save writes, a zip file, found other bytes", path=path, hint=ALLOW_PICKLE
-        )
+        raise DeserializeError("expected what torch.save writes, found no zip file", path=path)
     if not allow_pickle:
         _check_plain(pickles, path, {f"{kind.__module__} {kind.__qualname__}" for kind in known})
     try:

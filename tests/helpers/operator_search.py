@@ -36,6 +36,7 @@ from torch._ops import OpOverload
 from torch.utils._pytree import tree_leaves
 
 from .operator_calls import Call, borrowed, made_up, overloads, sampled
+from .operator_calls_by_hand import by_hand
 from .operator_faults import faults, in_place_of_none
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -218,6 +219,7 @@ def main(names: Sequence[str]) -> None:
     torch.set_num_threads(1)
     import_late()
     operators, calls = overloads(), sampled()
+    calls |= {name: [call, *calls.get(name, ())] for name, call in by_hand().items()}
     table = {}
     for name in names or operators:
         operator = operators[name]

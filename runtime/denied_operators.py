@@ -11,6 +11,7 @@ _BY_REASON = {
     "it takes tensors whose sizes nothing checks": """
         aten._adaptive_avg_pool2d_backward aten._adaptive_avg_pool3d_backward aten._cdist_backward
         aten._cholesky_solve_helper aten._chunk_cat aten._compute_linear_combination
+        aten._convert_weight_to_int4pack aten._convert_weight_to_int4pack_for_cpu
         aten._ctc_loss_backward aten._cummax_helper aten._cummin_helper aten._dyn_quant_matmul_4bit
         aten._dyn_quant_pack_4bit_weight aten._fused_adagrad aten._fused_adagrad_ aten._fused_adam
         aten._fused_adam_ aten._fused_adamw aten._fused_adamw_ aten._fused_moving_avg_obs_fq_helper
@@ -24,7 +25,8 @@ _BY_REASON = {
         aten._sobol_engine_scramble_ aten._spdiags aten._stack
         aten._thnn_differentiable_gru_cell_backward aten._thnn_differentiable_lstm_cell_backward
         aten._transform_bias_rescale_qkv aten._transformer_encoder_layer_fwd
-        aten._triton_multi_head_attention aten._triton_scaled_dot_attention
+        aten._triton_multi_head_attention aten._triton_scaled_dot_attention aten._weight_int4pack_mm
+        aten._weight_int4pack_mm_for_cpu aten._weight_int4pack_mm_with_scales_and_zeros
         aten._weight_norm_interface_backward aten.adaptive_avg_pool3d_backward
         aten.avg_pool2d_backward aten.avg_pool3d_backward aten.batch_norm_backward
         aten.batch_norm_update_stats aten.fbgemm_linear_quantize_weight

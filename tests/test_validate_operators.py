@@ -112,7 +112,13 @@ UNSAFE: dict[str, tuple[str, ...]] = {
         "aten._weight_norm_interface",
     ),
     "offsets, targets, pivots or indices": (
-        *("aten._embedding_bag", "aten.embedding_bag", "aten._ctc_loss", "aten.ctc_loss"),
+        *(
+            "aten._embedding_bag",
+            "aten._embedding_bag_forward_only",
+            "aten.embedding_bag",
+            "aten._ctc_loss",
+            "aten.ctc_loss",
+        ),
         *("aten.linalg_ldl_solve", "aten.lu_unpack", "aten._unsafe_masked_index"),
         "aten._unsafe_masked_index_put_accumulate",
     ),

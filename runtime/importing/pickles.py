@@ -61,7 +61,9 @@ def open_pickle(
     is_zip = bytes(data[:2]) == ZIP_START
     pickles = _pickles(data, path) if is_zip else []
     if not (allow_pickle or is_zip):  # of those, torch believes how long storages are
-        raise DeserializeError("expected what torch.save writes, found no zip file", path=path)
+        raise DeserializeError(
+            "expected what torch.save writes, found other or damaged bytes (no zip file)", path=path
+        )
     if not allow_pickle:
         _check_plain(pickles, path, {f"{kind.__module__} {kind.__qualname__}" for kind in known})
     try:

@@ -2,12 +2,12 @@
 
 PyTorch checks the indices of a sparse tensor when it is told to, which here it is when weights and example
 inputs are made; from then on it uses them as they are. So only what is known to keep them sound may be given
-any. `tests/test_sparse_flow.py` tries each of these with bad arguments.
+any. `tests/helpers/sparse_search.py` tries each of these with bad arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 
@@ -66,6 +66,25 @@ ON_SPARSE: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(_DENSE | GIVING_INDICES | GIVING_VALUES, "none"),
     }
 )
+
+_WHERE: dict[str, Callable[[Sequence[bool]], bool]] = {
+    "any": any,
+    "all": lambda sparse: bool(sparse) and all(sparse),
+    "first": lambda sparse: any(sparse[:1]),
+    "not second": lambda sparse: any((*sparse[:1], *sparse[2:])),
+    "none": lambda sparse: False,
+}
+
+
+def results_are_sparse(packet: str, sparse: Sequence[bool]) -> bool:
+    """Whether results of an operator may be sparse, by which of the tensors are that it is given.
+
+    Example:
+        >>> results_are_sparse("aten.mm", [True, False])
+        False
+    """
+    return _WHERE[ON_SPARSE.get(packet.rstrip("_"), "any")](sparse)
+
 
 #: What may change a sparse tensor in place: not what may give it other indices, as `add_` does.
 CHANGING_SPARSE = _names(

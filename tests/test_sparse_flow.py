@@ -19,6 +19,8 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.fx import Graph, GraphModule, Proxy
 from torch.fx.proxy import GraphAppendingTracer
 
+from .helpers import sparse_search
+
 aten = torch.ops.aten
 
 _Forward = Callable[..., Tensor]
@@ -185,6 +187,24 @@ def test_operators_of_the_tables_exist() -> None:
     names = {name.partition(".")[0].replace("::", ".") for name in torch._C._dispatch_get_all_op_names()}
     assert names >= ON_SPARSE.keys() | READING_PARTS | CHANGING_SPARSE | MAKING_FROM_PARTS.keys()
     assert all(refusal(Target(TargetKind.OPERATOR, *name.split("."))) for name in MAKING_FROM_PARTS)
+
+
+@pytest.mark.parametrize("name", ["aten.mul.Tensor", "aten.mm.default", "aten.coalesce.default"])
+def test_operators_of_the_table_keep_sparse_tensors_sound(name: str) -> None:
+    assert sparse_search.search(name, 40) is None
+
+
+@pytest.mark.wide
+def test_all_operators_of_the_table_keep_sparse_tensors_sound() -> None:
+    assert {
+        name: found for name in sparse_search.operators() if (found := sparse_search.search(name, 40))
+    } == {}
+
+
+def test_the_search_finds_what_breaks_sparse_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse_search, "CHANGING_SPARSE", {"aten.add_"})
+    found = sparse_search.search("aten.add_.Tensor", 400)
+    assert found is not None and "dimensionality" in found
 
 
 class _Updating(nn.Module):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -30,6 +30,7 @@ from ..sparse_operators import (
     MAKING_SPARSE,
     ON_SPARSE,
     READING_PARTS,
+    results_are_sparse,
 )
 
 _Traits = frozenset[str]
@@ -43,14 +44,6 @@ _SPARSE_LAYOUTS = frozenset(
 _GIVEN = {**dict.fromkeys(GIVING_INDICES, _INDICES), **dict.fromkeys(GIVING_VALUES, _VALUES)}
 #: What they are given shares memory with what they give, but is no part of it, or the other way round.
 _APART = _GIVEN.keys() | MAKING_FROM_PARTS.keys()
-#: Whether results are sparse, by which of the tensors given are.
-_WHERE: dict[str, Callable[[list[bool]], bool]] = {
-    "any": any,
-    "all": lambda sparse: bool(sparse) and all(sparse),
-    "first": lambda sparse: any(sparse[:1]),
-    "not second": lambda sparse: any(sparse[:1] + sparse[2:]),
-    "none": lambda sparse: False,
-}
 _Given = list[tuple[Any, list[Node]]]
 _SAFE = "to be safe for sparse tensors and what lies in their memory"
 #: They call their subgraphs once, with their last arguments.
@@ -144,8 +137,8 @@ class _Flow:
                 self._take_part(node, target, parameter, value)
                 if parameter.name in MAKING_FROM_PARTS.get(packet, ()):
                     self._mark(value, _INDICES)
-        rule = "any" if packet in self._allowed else ON_SPARSE.get(packet.rstrip("_"), "any")
-        if _is_made_sparse(node, target) or _WHERE[rule](sparse):
+        allowed = packet in self._allowed and any(sparse)
+        if _is_made_sparse(node, target) or allowed or results_are_sparse(packet, sparse):
             self._mark(node, _SPARSE)
         self._mark(node, _GIVEN.get(packet, _NONE))
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch.export import ExportedProgram
 
-from .arguments import check_versions, mistaken
+from .arguments import check_flags, check_versions, mistaken
 from .errors import DeserializeError, SerializeError, UnsafeArtifactError
 from .exporting import export_program
 from .exporting.example_inputs import DEFAULT_PICKLE_PROTOCOL, check_protocol, pickled
@@ -162,6 +162,7 @@ def deserialize(
             raise TypeError(
                 f"expected a SerializedArtifact, whose {name} is bytes, found {type(artifact).__name__}"
             )
+    check_flags(allow_pickle=allow_pickle)
     trusted = isinstance(artifact, SerializedArtifact) and artifact.is_made_here()
     permissions = permit(
         allow_pickle=allow_pickle or trusted, allow_operators=allow_operators, types=types, limits=limits

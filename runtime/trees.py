@@ -113,7 +113,13 @@ def from_json(
         True
     """
     if isinstance(data, str):
-        data = data.encode()
+        try:
+            data = data.encode()
+        except UnicodeEncodeError as error:
+            raise DeserializeError(
+                f"expected text that UTF-8 can hold, found the surrogate {data[error.start]!r} "
+                f"at character {error.start}"
+            ) from None
     _check_bytes(data, "text or bytes")
     return _decode_document(json_codec, kind, data, unknown, limits)
 

@@ -642,6 +642,17 @@ def test_a_name_is_as_long_as_the_reader_takes_and_no_longer() -> None:
             saved({name: linear_program()})
 
 
+def test_json_of_text_that_cannot_be_encoded_is_refused() -> None:
+    with pytest.raises(DeserializeError, match=r"found the surrogate '\\ud800' at character 7"):
+        pt2wire.from_json('{"a": "\ud800"}')
+
+
+@pytest.mark.parametrize("flag", ["no", 0, 1, None])
+def test_deserialize_takes_no_other_flags_for_artifacts_made_here(flag: Any) -> None:
+    with pytest.raises(TypeError, match="allow_pickle"):
+        pt2wire.deserialize(pt2wire.serialize(linear_program()), allow_pickle=flag)
+
+
 def test_an_extra_file_of_text_that_cannot_be_encoded_is_named() -> None:
     with pytest.raises(
         SerializeError, match=r"^extra_files\['a'\]: .* found the surrogate '\\ud800' at character 1"

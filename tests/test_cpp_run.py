@@ -19,6 +19,7 @@ from .helpers.exporting import exported
 from .helpers.families import FAMILIES
 from .helpers.models_beyond import BEYOND
 from .helpers.models_inputs import INPUTS
+from .helpers.models_names import NAMES, NAMES_BEYOND
 from .helpers.models_operators import OPERATORS
 from .helpers.models_shapes import SHAPES
 from .helpers.models_structure import STRUCTURE
@@ -29,8 +30,8 @@ from .helpers.programs import assert_no_differences, differences
 pytestmark = pytest.mark.xdist_group("cpp_run")
 
 #: What PyTorch's own format can hold.
-MODELS = {**SHAPES, **INPUTS, **WEIGHTS, **STRUCTURE, **OPERATORS}
-CASES: dict[str, Case] = {**MODELS, **LOOPS, **FAMILIES, **BEYOND}
+MODELS = {**SHAPES, **INPUTS, **WEIGHTS, **STRUCTURE, **NAMES, **OPERATORS}
+CASES: dict[str, Case] = {**MODELS, **LOOPS, **FAMILIES, **BEYOND, **NAMES_BEYOND}
 
 #: What the example does not run: a part of the message, and why.
 REFUSED = {
@@ -82,6 +83,7 @@ _BEYOND = (
     "named_return_types_as_outputs",
     "rounded_sizes",
     "members_of_number_and_text_enums",
+    "regions_without_results",
 )
 DEFAULT = [*MODELS, *LOOPS, *_FAMILIES, *_BEYOND]
 WIDE = [name for name in (*FAMILIES, *BEYOND) if name not in DEFAULT]

@@ -194,3 +194,43 @@ def test_a_text_with_a_tab_is_an_input_as_any_other() -> None:
         pt2wire.SerializeError, match=r"'\\x01', which is a control character other than a tab"
     ):
         pt2wire.save(export(Model(), (x, "a\x01b")), io.BytesIO())
+
+
+def test_a_buffer_in_the_place_of_a_subgraph_is_saved_with_a_warning() -> None:
+    """PyTorch exports and loads such a program, and cannot call it: both are one attribute of its module."""
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("true_graph_0", torch.ones(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cond(x.sum() > 0, lambda x: x + self.true_graph_0, lambda x: x - 1, (x,))
+
+    ep = export(Model(), (torch.ones(3),))
+    with pytest.raises(KeyError, match="already exists"):
+        ep.module()
+    with pytest.warns(UserWarning, match="pt2wire will not: .* which is a subgraph"):
+        pt2wire.save(ep, file := io.BytesIO())
+    assert pytorch_load(file.getvalue()).constants == {} != pt2wire.read(file).weights
+    with pytest.raises(pt2wire.DeserializeError, match="which is a subgraph"):
+        pt2wire.load(file)
+
+
+def test_a_node_that_gets_a_subgraph_gives_way_to_a_value_of_its_name() -> None:
+    """PyTorch's files do not say how such nodes are called; names of values come back as they were."""
+
+    class Model(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)).sin().cos()
+
+    torch.export.save(export(Model(), (torch.ones(3),)), file := io.BytesIO())
+    tree = pt2wire.read(file).programs["model"]
+    node = next(node for node in tree.graph_module.graph.nodes if node.name == "cond")
+    node.inputs[1].arg.as_graph.name, node.inputs[2].arg.as_graph.name = "sin", "cos"
+    loaded = pt2wire.from_tree(tree, {}, {})
+    names = [node.name for node in loaded.graph.nodes]
+    assert names == ["x", "sum_1", "gt", "sin_1", "cos_1", "cond", "getitem", "sin", "cos", "output"]
+    assert torch.equal(loaded.module()(torch.ones(3)), torch.full((3,), 2.0).sin().cos())
+    again = pt2wire.from_tree(pt2wire.to_tree(loaded), {}, {})
+    assert [node.name for node in again.graph.nodes] == names

@@ -75,7 +75,10 @@ def _export_higher_order(node: Node, values: Values) -> types.Node:
         return _export_delegate(node, values)
     if target.name() == "tag_activation_checkpoint":
         _warn_of_policy(node)
-    return _export_call(node, values, single_tensor=isinstance(node.meta.get("val"), torch.Tensor))
+    call = _export_call(node, values, single_tensor=isinstance(node.meta.get("val"), torch.Tensor))
+    if not call.outputs:
+        values.program.refused.append(f"the call `{node.name}`, which has no results")
+    return call
 
 
 def _warn_of_policy(node: Node) -> None:

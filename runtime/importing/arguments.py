@@ -103,16 +103,27 @@ def check_attribute(name: str) -> None:
 
 
 def _attribute(target: str, exact_name: str | None, values: Values) -> Node:
-    """The node that stands for a subgraph; several arguments share one where its name says so."""
-    if exact_name is None:
-        node = values.graph.create_node("get_attr", target, name=target)
-    elif exact_name in values.attributes:
-        return values.attributes[exact_name]
-    else:
+    """The node that stands for a subgraph; several arguments share one where its name says so.
+
+    Its name is a variable, and need not be that of the attribute that it gets. Without a name of its own it
+    is called like the attribute, unless something else is: PyTorch's files tell no more.
+    """
+    if exact_name is not None and (known := values.attributes.get(exact_name)) is not None:
+        if known.target != target:
+            raise DeserializeError(
+                f"expected a node that gets {target[:80]!r}, found {exact_name[:80]!r}, which gets another"
+            )
+        return known
+    node = values.graph.create_node("get_attr", target, name=target)
+    if exact_name is not None:
         check_name(exact_name)
-        node = values.graph.create_node("get_attr", target, name=exact_name)
         node.name = exact_name  # FX alters a name that it finds unfit
-    values.attributes.setdefault(node.name, node)
+    elif target not in values.taken and target not in values.attributes:
+        node.name = target
+    else:
+        while node.name in values.taken or node.name in values.attributes:
+            node.name = values.graph._graph_namespace.create_name(target, None)
+    values.attributes[node.name] = node
     return node
 
 

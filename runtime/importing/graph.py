@@ -196,7 +196,7 @@ def _drop_unused_outputs(values: Values) -> None:
             values.graph.erase_node(node)
             values.unnamed.pop(node, None)
     for node in values.unnamed:
-        while node.name in values.nodes:
+        while node.name in values.nodes or node.name in values.attributes:
             node.name = values.graph._graph_namespace.create_name("getitem", None)
 
 

@@ -80,6 +80,7 @@ class Values:
         unnamed: The `getitem` nodes whose names the format does not keep, as an ordered set.
         subgraphs: The graph read for each subgraph name.
         attributes: The `get_attr` nodes, by name.
+        taken: The names that the tree gives to inputs, nodes and their results.
         held: The attributes of the module that are tensors and tree specs.
         structures: The nodes that stand for tree specs and functions, by name.
         in_containers: Of the node that is being read, the subgraphs in containers among its arguments.
@@ -97,6 +98,15 @@ class Values:
     held: set[str] = field(default_factory=set)
     structures: dict[str, Node] = field(default_factory=dict)
     in_containers: dict[str, types.GraphArgument] = field(default_factory=dict)
+    taken: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        tree = self.tree
+        tables = (tree.tensor_values, tree.sym_int_values, tree.sym_bool_values, tree.sym_float_values)
+        self.taken = {name for table in (*tables, tree.custom_obj_values) for name in table}
+        self.taken.update(node.name for node in tree.nodes if node.name is not None)
+        self.taken.update(constant.name for constant in self.constant_inputs.values())
+        self.taken.update(structure.name for structure in tree.structures or ())
 
     def node(self, name: str) -> Node:
         """The FX node that produces a value."""

@@ -115,13 +115,16 @@ def _graph(scope: Scope, value: types.GraphArgument) -> None:
 def check_subgraph(scope: Scope, value: types.GraphArgument, step: str) -> None:
     """Checks a subgraph, now its name, later what is in it; `step` leads from where the scope is to it."""
     scope.check_name(value.name, f"{step}.name")
-    if value.node is not None:
+    if value.node is None:  # the node is called like the subgraph, or, where that is taken, in another way
+        scope.getters.setdefault(value.name, value.name)
+        scope.unnamed.add(value.name)
+    else:
         scope.check_name(value.node, f"{step}.node")
         if value.node not in scope.getters:  # several arguments may share one
             scope.take(value.node)
-    else:
-        scope.namesakes.add(value.name)
-    scope.getters.add(value.name if value.node is None else value.node)
+        if (got := scope.getters.setdefault(value.node, value.name)) != value.name:
+            message = f"expected a node that gets {value.name[:80]!r}, found one that gets {got[:80]!r}"
+            scope.add("subgraph", message, f"{step}.node")
     known = scope.subgraphs.setdefault(value.name, value.graph)
     if known is not value.graph:
         if known != value.graph:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+
+from .scopes import Scope
 
 # Of a module that is called several times, `torch.export.unflatten` calls the second call `name@1`. Whatever
 # it gives to `name`, it gives to all of its calls that there are by then, and so does `module()`.
@@ -12,26 +14,22 @@ _CALL = re.compile(r"@[0-9]+\Z")
 _MOST_CALLS = 8
 
 
-def clashes(names: Mapping[str, str], subgraphs: Collection[str]) -> Iterator[tuple[str, str]]:
+def clashes(names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Weights that would take each other's place, with what is wrong.
 
     Args:
         names: Kind of each weight by its qualified name, in the order of the program's inputs.
-        subgraphs: The names of the graph's own subgraphs, which are modules as well.
 
     Example:
-        >>> list(clashes({"a": "buffer", "a.b": "buffer"}, ()))
+        >>> list(clashes({"a": "buffer", "a.b": "buffer"}))
         [('a.b', "expected modules around it, found the weight 'a'")]
-        >>> list(clashes({"b@1.w": "parameter", "b.w": "parameter"}, ()))
+        >>> list(clashes({"b@1.w": "parameter", "b.w": "parameter"}))
         [('b@1.w', "expected it behind 'b.w', which else takes its place in modules")]
     """
     for name, outer in _within(names):
         yield name, f"expected modules around it, found the weight {outer[:80]!r}"
     order = {name: number for number, name in enumerate(names)}
     for name, kind in names.items():
-        outermost = name.partition(".")[0]
-        if outermost in subgraphs:
-            yield name, f"expected another name than {outermost[:80]!r}, which is a subgraph"
         if "@" not in name:
             continue
         *prefix, field = name.split(".")
@@ -41,6 +39,31 @@ def clashes(names: Mapping[str, str], subgraphs: Collection[str]) -> Iterator[tu
         for other in _called(prefix, field):
             if other in names and (names[other] != kind or order[other] > order[name]):
                 yield name, f"expected it behind {other[:80]!r}, which else takes its place in modules"
+
+
+def clashes_with_subgraphs(names: Iterable[str], scope: Scope) -> Iterator[tuple[str, str]]:
+    """Weights that would take the place of a subgraph, or of what one holds, with what is wrong.
+
+    Subgraphs are modules as well, and a module of the user's may be called like one: then PyTorch puts its
+    weights into the module of the subgraph, beside what that holds itself.
+
+    Args:
+        names: The qualified name of each weight.
+        scope: The graph of the program.
+    """
+    for name in names:
+        inner = scope
+        parts = name.split(".")
+        for position, part in enumerate(parts):
+            shown = repr(".".join(parts[: position + 1])[:80])
+            if part in inner.held_attributes():
+                yield name, f"expected another name than {shown}, which a subgraph holds"
+            graph = inner.subgraphs.get(part)
+            if graph is not None and position == len(parts) - 1:
+                yield name, f"expected another name than {shown}, which is a subgraph"
+            if graph is None or id(graph) not in scope.program.modules:  # a module of the weight's own
+                break
+            inner = scope.program.modules[id(graph)]
 
 
 def _within(names: Iterable[str]) -> Iterator[tuple[str, str]]:

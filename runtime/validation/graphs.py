@@ -49,6 +49,7 @@ def check_graphs(
 
 def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     graph = scope.graph
+    scope.program.modules[id(graph)] = scope
     _check_values(scope)
     for index, argument in enumerate(graph.inputs):
         scope.at = ("inputs", index)
@@ -84,14 +85,11 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
     if graph.is_single_tensor_return and (len(graph.outputs) != 1 or not argument_names(graph.outputs[0])):
         scope.add("argument", f"expected one tensor as the only output, found {len(graph.outputs)} outputs")
     scope.at = ("nodes",)
-    held = {*scope.held, *(structure.target for structure in graph.structures or ())}
-    for name in scope.subgraphs:
-        if name in scope.namesakes:
-            scope.take(name)
-        if name in held:
-            scope.add(
-                "held-tensor", f"expected a subgraph of another name than {name[:80]!r}, which is taken"
-            )
+    for name in scope.held_attributes().intersection(scope.subgraphs):
+        scope.add("held-tensor", f"expected a subgraph of another name than {name[:80]!r}, which is taken")
+    if graph.order is not None or graph.get_attr_metadata is not None:  # which name these nodes
+        for name in sorted(scope.unnamed & scope.taken):
+            scope.add("duplicate-name", f"expected a name for the node that gets {name[:80]!r}, found none")
     if graph.order is not None:
         check_order(scope, graph, graph.order)
     if scope.levels != 0:

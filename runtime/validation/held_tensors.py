@@ -23,7 +23,7 @@ def check_held_tensors(scope: Scope, constants: list[types.GraphConstant]) -> No
     for index, constant in enumerate(constants):
         scope.at = ("constants", index)
         scope.define(constant.name, "tensor")
-        scope.getters.add(constant.name)
+        scope.getters[constant.name] = constant.target
         scope.check_name(constant.target, ".target")
         known = scope.held.setdefault(constant.target, constant)
         described = scope.graph.tensor_values

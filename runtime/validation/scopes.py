@@ -42,6 +42,7 @@ class ProgramState:
         argument_names: Names of arguments that were checked; the empty one stands for a positional argument.
         metadata: Entries of nodes' metadata in which nothing was found, and the modules in them.
         identified: Subgraphs by the identifier that they are invoked with.
+        modules: What is known of each graph that was checked, by the identity of the graph.
         custom_objects: Names of custom objects that are no value of a graph, so constants of the archive.
         pending: Subgraphs that are still to be checked; a list rather than recursion, since a file decides
             how deep they nest.
@@ -59,6 +60,7 @@ class ProgramState:
         self.custom_objects: set[str] = set()
         self.metadata = KnownMetadata()
         self.identified: dict[str, types.Graph] = {}
+        self.modules: dict[int, Scope] = {}
         self.pending: list[Pending] = []
         self.tokens: set[str] = set()
         self.beyond = beyond
@@ -95,12 +97,13 @@ class Scope:
 
     Attributes:
         kinds: The kind of each value defined so far.
-        taken: Names of values and nodes so far. In torch.fx they share one space of names.
-        subgraphs: Subgraphs by name. In torch.fx they are attributes of the graph's module.
+        taken: Names of values and nodes so far. In torch.fx they share one space of names, that of variables.
+        subgraphs: Subgraphs by name. In torch.fx they are attributes of the graph's module, and may be called
+            like a node.
         held: The tensors that the graph holds, by name of the attribute.
         structures: The tree specs that the graph holds, by name; None for a function.
-        namesakes: Names of the subgraphs that nodes in torch.fx get that are called the same.
-        getters: Names of the nodes that get a subgraph or such a tensor in torch.fx.
+        getters: Of the nodes that get a subgraph or such a tensor in torch.fx, what each gets, by name.
+        unnamed: Those of them that have no name but that of the subgraph.
         placed: Names of the subgraphs that the node has inside of containers.
         levels: Levels on the stack of functorch that were opened and not closed.
         node: The node that is being checked; None for inputs and outputs.
@@ -116,7 +119,6 @@ class Scope:
         "held",
         "kinds",
         "levels",
-        "namesakes",
         "node",
         "path",
         "placed",
@@ -124,6 +126,7 @@ class Scope:
         "structures",
         "subgraphs",
         "taken",
+        "unnamed",
     )
 
     def __init__(self, program: ProgramState, graph: types.Graph, path: str, depth: int) -> None:
@@ -137,12 +140,16 @@ class Scope:
         self.subgraphs: dict[str, types.Graph] = {}
         self.held: dict[str, types.GraphConstant] = {}
         self.structures: dict[str, SpecNode | None] = {}
-        self.namesakes: set[str] = set()
-        self.getters: set[str] = set()
+        self.getters: dict[str, str] = {}
+        self.unnamed: set[str] = set()
         self.placed: set[str] = set()
         self.levels = 0
         self.node: types.Node | None = None
         self.at: tuple[str | int, ...] = ()
+
+    def held_attributes(self) -> set[str]:
+        """Names of the tensors and tree specs that the graph holds. In torch.fx its module has them."""
+        return {*self.held, *(structure.target for structure in self.graph.structures or ())}
 
     def place(self) -> str:
         """The path of where we are."""

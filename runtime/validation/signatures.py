@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ from ..generated import types
 from ..names import check_fqn, check_text, check_value_name
 from ..treespecs import enum_key
 from .arguments import argument_names
-from .fqns import clashes
+from .fqns import clashes, clashes_with_subgraphs
 from .rules import Findings
 from .scopes import Scope
 
@@ -108,7 +109,7 @@ def _check_weights(signature: types.GraphSignature, scope: Scope, findings: Find
         if fqn in kinds:
             findings.add("duplicate-fqn", path, f"expected {fqn[:80]!r} once, found it again")
         paths[fqn], kinds[fqn] = path, kind
-    for fqn, problem in clashes(kinds, scope.subgraphs):
+    for fqn, problem in itertools.chain(clashes(kinds), clashes_with_subgraphs(kinds, scope)):
         findings.add("fqn-clash", paths[fqn], f"{problem}, in {fqn[:80]!r}")
 
 

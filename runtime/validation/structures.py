@@ -28,7 +28,7 @@ def check_held_structures(scope: Scope, structures: list[types.GraphStructure]) 
             scope.add(
                 _RULE, f"expected one tree spec in {structure.target[:80]!r}, found something else, too"
             )
-        scope.getters.add(structure.name)
+        scope.getters[structure.name] = structure.target
         scope.structures[structure.name] = _parsed(scope, structure)
     scope.at = ()
 

@@ -100,7 +100,7 @@ loaded program is decomposed or compiled: of a node `tensor_meta`, `example_valu
 `partition_names`, `module_call_specs`, `dynamo_compile_id` and `dynamo_flat_name_to_original_fqn`. What
 users note stands under `custom`, which is kept.
 
-PyTorch saves five things that pt2wire refuses, by name. Two are texts that PyTorch pastes into
+PyTorch saves six things that pt2wire refuses, by name. Two are texts that PyTorch pastes into
 source: keys with quotes in dictionaries of inputs, and texts as inputs that hold quotes, escapes or control
 characters other than tabs. Of programs with such keys, PyTorch can call only those that check no size behind
 the key; of those with such texts, only the ones with control characters that end no line, which could steer
@@ -112,7 +112,13 @@ other numbers of them, that of pt2wire is an error.
 The fourth are names of weights, constants and modules with control characters other than tabs: PyTorch calls
 such programs, and messages of pt2wire would show the names to a terminal. The fifth are inputs called `inf`,
 `nan`, `infj`, `nanj`, `torch`, `pytree` or `fx_pytree`, for which `save` warns: in the source that PyTorch
-generates, such an input stands in for the number or the module, so that `x + inf` adds the input.
+generates, such an input stands in for the number or the module, so that `x + inf` adds the input. The sixth
+are weights called like a subgraph, such as a buffer `true_graph_0` beside a `cond`, for which `save` warns:
+PyTorch loads such a program and cannot call it, as both are one attribute. Submodules and inputs may be
+called so.
+
+Of autocast around a `cond`, torch.export leaves calls that enter and leave it; both refuse these. A branch
+that has autocast inside is like others.
 
 Quantized dtypes such as `torch.quint8` as arguments, weights in layout `torch._mkldnn`, and weights of
 subclasses that `torch.save` refuses, as where their parts see one memory as two dtypes, are refused by both.

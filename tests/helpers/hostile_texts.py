@@ -245,7 +245,7 @@ def _weights_named(names: dict[str, str]) -> Callable[[], bytes]:
 for _name, _weight, _bias, _proves in (
     ("a weight before that of the first call", "b@1.w", "b.w", "no weight takes another's place"),
     ("a weight in a weight", "a", "a.b", "weights hold no weights"),
-    ("a weight in a subgraph", "true_graph_0.w", "b", "no weight gets into a subgraph"),
+    ("a weight in the place of a subgraph", "true_graph_0", "b", "no weight takes the place of a subgraph"),
     ("a weight called forward", "forward", "b", "no weight takes the place of a method"),
 ):
     add("names", _name, _proves, _weights_named({"linear.weight": _weight, "linear.bias": _bias}))

@@ -132,15 +132,6 @@ def node_named_like_another(tree: Tree) -> None:
     node_of(tree, "sin").name = "addmm"
 
 
-@lie(
-    "duplicate-name",
-    f"{GRAPH}.nodes",
-    "expected a name that is defined once, found 'sin' again",
-)
-def subgraph_named_like_a_node(tree: Tree) -> None:
-    node_of(tree, "cond").inputs[1].arg.as_graph.name = "sin"
-
-
 @lie("duplicate-name", f"{GRAPH}.inputs", "expected a name that is defined once, found 'x' again")
 def constant_named_like_an_input(tree: Tree) -> None:
     tree.graph_module.signature.input_specs[4].constant_input.name = "x"

@@ -150,6 +150,24 @@ def getter_of_a_subgraph_with_the_name_of_an_input(tree: Tree) -> None:
     node_of(tree, "cond").inputs[1].arg.as_graph.node = "x"
 
 
+@lie("duplicate-name", f"{GRAPH}.nodes", "expected a name for the node that gets 'x', found none")
+def getter_with_notes_whose_name_is_that_of_an_input(tree: Tree) -> None:
+    sign(tree)
+    node_of(tree, "cond").inputs[1].arg.as_graph.name = "x"
+    tree.graph_module.graph.get_attr_metadata = {"x": types.Notes({}, None)}
+
+
+@lie(
+    "subgraph",
+    f"{NODE}.inputs[2].arg.as_graph.node",
+    f"expected a node that gets 'false_graph_0', found one that gets 'true_graph_0'{IN_COND}",
+)
+def getter_of_two_subgraphs(tree: Tree) -> None:
+    sign(tree)
+    node_of(tree, "cond").inputs[1].arg.as_graph.node = "branch"
+    node_of(tree, "cond").inputs[2].arg.as_graph.node = "branch"
+
+
 @lie(
     "name",
     f"{NODE}.inputs[1].arg.as_graph.node",

@@ -201,10 +201,10 @@ def weight_in_a_weight(tree: Tree) -> None:
 @lie(
     "fqn-clash",
     f"{SIGNATURE}.input_specs[0].parameter.parameter_name",
-    "expected another name than 'true_graph_0', which is a subgraph, in 'true_graph_0.w'",
+    "expected another name than 'true_graph_0', which is a subgraph, in 'true_graph_0'",
 )
-def weight_in_a_subgraph(tree: Tree) -> None:
-    _name_weights(tree, "true_graph_0.w")
+def weight_in_the_place_of_a_subgraph(tree: Tree) -> None:
+    _name_weights(tree, "true_graph_0")
 
 
 @lie(

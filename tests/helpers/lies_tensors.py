@@ -64,6 +64,7 @@ def plain_tensor_with_the_constants_of_a_class(tree: Tree) -> None:
 
 
 BRANCH = f"{NODE}.inputs[1].arg.as_graph.graph"
+_WEIGHT = "graph_module.signature.input_specs[0].parameter"
 
 
 def _held(tree: Tree, **changes: Any) -> types.Graph:
@@ -107,6 +108,16 @@ def tensors_in_the_top_graph(tree: Tree) -> None:
 def held_tensor_that_pytorch_lacks(tree: Tree) -> None:
     _held(tree)
     tree.beyond = None
+
+
+@lie(
+    "fqn-clash",
+    f"{_WEIGHT}.parameter_name",
+    "expected another name than 'true_graph_0.made', which a subgraph holds, in 'true_graph_0.made'",
+)
+def weight_in_the_place_of_a_held_tensor(tree: Tree) -> None:
+    _held(tree)
+    tree.graph_module.signature.input_specs[0].parameter.parameter_name = "true_graph_0.made"
 
 
 @lie("held-tensor", f"{BRANCH}.constants[0].data", "expected 8 bytes, found 7")

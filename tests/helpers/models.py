@@ -8,6 +8,7 @@ from __future__ import annotations
 from . import models_beyond
 from .cases import Table
 from .models_inputs import INPUTS
+from .models_names import NAMES, NAMES_BEYOND
 from .models_objects import EXTENSIONS
 from .models_operators import OPERATORS
 from .models_shapes import SHAPES
@@ -23,13 +24,15 @@ GROUPS: dict[str, Table] = {
     "Weights": WEIGHTS,
     "Kinds of tensors": TENSORS,
     "Structure": STRUCTURE,
+    "Names of nodes and subgraphs": NAMES,
     "Operators and arguments": OPERATORS,
     "Training, effects and higher-order operators": TRAINING,
     "Extensions": EXTENSIONS,
 }
 
 MODELS, BEYOND = Table(), Table()
-for _all, _tables in ((MODELS, GROUPS.values()), (BEYOND, (models_beyond.BEYOND, TENSORS_BEYOND))):
+_BEYOND = (models_beyond.BEYOND, TENSORS_BEYOND, NAMES_BEYOND)
+for _all, _tables in ((MODELS, GROUPS.values()), (BEYOND, _BEYOND)):
     for _table in _tables:
         for _case in _table.values():
             _all.add(_case)

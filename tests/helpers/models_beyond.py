@@ -210,17 +210,6 @@ def gradients_on_within_gradients_off(self: nn.Module, x: Tensor) -> Any:
     return y, z
 
 
-@BEYOND.case(lambda: call(randn(4, 4)), unread="is missing val field")
-def regions_of_several_kinds(self: nn.Module, x: Tensor) -> Any:
-    with torch.autocast("cpu", dtype=torch.bfloat16):  # its node is called as another region's attribute is
-        y = x @ x
-    with torch.no_grad():
-        z = y + 1
-        with torch.enable_grad():
-            z = z * x
-    return y, z
-
-
 _NAMES = ("a,b", "a;b", "a[b", "a)b", "it's", "x(1, 2)")
 
 

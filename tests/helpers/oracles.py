@@ -484,7 +484,8 @@ def _tree_as_json(archive: bytes) -> Any:
 
 def _attempt(work: Callable[[Trips, ExportedProgram], Description], trips: Trips, ep: ExportedProgram) -> Any:
     try:
-        return work(trips, ep)
+        with torch.set_grad_enabled(True):  # an unflattened module that fails within `no_grad` leaves it off
+            return work(trips, ep)
     except Exception as error:  # whatever PyTorch raises on one, it must raise on the other
         return type(error)
 

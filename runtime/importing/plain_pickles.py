@@ -85,7 +85,7 @@ def plain_data_problem(data: bytes | memoryview, known: Collection[str] = ()) ->
         >>> problem = plain_data_problem(pickle.dumps({(n,): n for n in range(300)}, protocol=2))
         >>> problem.partition(",")[0]
         'expected at most 256 keys that are tuples'
-        >>> plain_data_problem(pickle.dumps(bytearray(3), protocol=2))
+        >>> plain_data_problem(pickle.dumps(bytearray(), protocol=2))
         'cannot be opened without running code of __builtin__.bytearray'
     """
     found = 0

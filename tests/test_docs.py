@@ -14,6 +14,7 @@ import doctest
 import importlib
 import inspect
 import io
+import json
 import pkgutil
 import re
 import shutil
@@ -26,6 +27,9 @@ import pt2wire
 import pytest
 import torch
 from pt2wire.cli import app, run
+from pt2wire.generated import json_codec
+
+from .helpers.oracles import trips_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -111,6 +115,28 @@ def test_every_block_of_a_page_is_true(name: str, tmp_path: Path) -> None:
         run = getattr(page, language, None)
         assert run is not None, f"a block of {language!r} cannot be run: say in this test how"
         run(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    (
+        "scalars",
+        "while_loop_with_tuples",
+        "metadata_of_inputs_weights_and_outputs",
+        "cond_that_makes_tensors",
+    ),
+)
+def test_the_reader_on_a_page_reads_all_that_programs_hold(name: str, tmp_path: Path) -> None:
+    """Fields and types of our own, bytes, and numbers that JSON has no digits for."""
+    blocks = [text for _, text in _BLOCK.findall((ROOT / "docs/format.md").read_text())]
+    (reader,) = [text for text in blocks if "class Compact" in text]
+    code, _, _ = reader.partition("\nwith zipfile")
+    shutil.copy(ROOT / "generated/schema.json", tmp_path)
+    page = Page(tmp_path)
+    page.python(code)
+    tree = pt2wire.to_tree(trips_of(name).program)
+    found = page.names["Compact"](pt2wire.to_thrift(tree)).fields("ExportedProgram", "struct")
+    assert found == json.loads(json_codec.encode(tree))
 
 
 def test_what_the_readme_compiles_says_what_it_lacks(tmp_path: Path) -> None:

@@ -39,6 +39,16 @@ def parts_of(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
         return {name: get(tensor) for name, get in _PARTS.get(tensor.layout, {}).items()}
 
 
+def is_sparse(value: object) -> bool:
+    """Whether a value is a tensor of a sparse layout.
+
+    Example:
+        >>> is_sparse(torch.eye(2)), is_sparse(torch.eye(2).to_sparse())
+        (False, True)
+    """
+    return isinstance(value, torch.Tensor) and value.layout in _PARTS
+
+
 def indices_are_shared(tensors: Iterable[torch.Tensor]) -> bool:
     """Whether indices lie in memory that others use as numbers: who writes those would move them.
 

@@ -333,7 +333,11 @@ def test_what_serialize_cannot_write_is_sent_to_save() -> None:
         pt2wire.serialize(ep)
 
 
-@pytest.mark.parametrize("leaf", ["text", 3 + 4j, torch.device("cpu")], ids=["text", "complex", "device"])
+@pytest.mark.parametrize(
+    "leaf",
+    ["text", 3 + 4j, torch.device("cpu"), torch.ones(2).to_sparse()],
+    ids=["text", "complex", "device", "sparse"],
+)
 def test_an_example_of_a_tensor_is_one(leaf: Any) -> None:
     file = io.BytesIO()
     pt2wire.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), file)

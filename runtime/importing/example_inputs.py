@@ -20,7 +20,7 @@ from ..called_with import passed_inputs
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..generated.types import Argument, ExportedProgram, Graph, InputSpec, Layout, SymInt, TensorMeta
 from ..permissions import ALLOW_PICKLE, NO_PERMISSIONS, Permissions
-from ..sparse import indices_are_shared, put_together
+from ..sparse import indices_are_shared, is_sparse, put_together
 from ..warning import warn_user
 from .devices import Devices
 from .exact import import_enum_input
@@ -213,13 +213,20 @@ def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:
 
 
 def _has_tensors(leaves: list[Any], tree: ExportedProgram) -> bool:
-    """Whether those of a program's inputs are tensors that it says are."""
+    """Whether those of a program's inputs are tensors that it says are, and those sparse that it says are:
+    what may be done with sparse tensors was judged by that."""
     specs = passed_inputs(tree.graph_module.signature)
-    return all(
-        isinstance(leaf, torch.Tensor)
-        for leaf, spec in zip(leaves, specs, strict=False)
-        if spec.type == "user_input" and spec.user_input.arg.type == "as_tensor"
-    )
+    values = tree.graph_module.graph.tensor_values
+    for leaf, spec in zip(leaves, specs, strict=False):
+        if spec.type != "user_input" or spec.user_input.arg.type != "as_tensor":
+            continue
+        if not isinstance(leaf, torch.Tensor):
+            return False
+        if is_sparse(leaf) and leaf.layout is not import_layout(
+            values[spec.user_input.arg.as_tensor.name].layout
+        ):
+            return False
+    return True
 
 
 def _is_call(inputs: object) -> bool:

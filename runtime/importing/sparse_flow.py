@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_leaves
 from ..errors import UnsafeArtifactError
 from ..memory_groups import MemoryGroups
 from ..operators import allowing_packet
+from ..sparse import is_sparse
 from ..sparse_operators import (
     CHANGING_SPARSE,
     GIVING_INDICES,
@@ -70,7 +71,7 @@ def check_sparse_flow(
         return
     flow = _Flow(module, allow_operators, {})
     inputs = list(module.graph.find_nodes(op="placeholder"))
-    flow.run([_SPARSE if _is_sparse(node.meta.get("val")) else _NONE for node in inputs])
+    flow.run([_SPARSE if is_sparse(node.meta.get("val")) else _NONE for node in inputs])
     updated = {*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()}
     names = {*updated, *(name for name, fqn in signature.inputs_to_buffers.items() if fqn in updated)}
     for node in inputs:
@@ -102,7 +103,7 @@ class _Flow:
             if node.op == "placeholder":
                 self._mark(node, next(given, _NONE))
             elif node.op == "get_attr":
-                self._mark(node, _SPARSE if _is_sparse(_held(self._module, node)) else _NONE)
+                self._mark(node, _SPARSE if is_sparse(_held(self._module, node)) else _NONE)
             elif node.op == "call_function":
                 self._call(node)
             elif node.op == "output":
@@ -250,9 +251,9 @@ def _has_sparse(module: GraphModule) -> bool:
             if any(_is_made_sparse(node, called) for called in operators):
                 return True
         elif node.op == "placeholder":
-            if _is_sparse(node.meta.get("val")):
+            if is_sparse(node.meta.get("val")):
                 return True
-        elif node.op == "get_attr" and _is_sparse(_held(module, node)):
+        elif node.op == "get_attr" and is_sparse(_held(module, node)):
             return True
     return False
 
@@ -275,10 +276,6 @@ def _may_make_sparse(target: OpOverload) -> tuple[bool, bool]:
 
 def _is_layout(value: object) -> bool:
     return isinstance(value, torch.layout) and value in _SPARSE_LAYOUTS
-
-
-def _is_sparse(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.layout in _SPARSE_LAYOUTS
 
 
 def _held(module: GraphModule, node: Node) -> object:

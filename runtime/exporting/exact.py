@@ -8,12 +8,14 @@ from typing import Any
 
 import torch
 from torch.fx import Node
+from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
 from ..classes import find_class, path_of
 from ..errors import SerializeError
 from ..exact_values import named_tuple_problem
 from ..generated import types
+from ..items import SYMBOLIC
 from ..warning import warn_user
 from .arguments import export_argument, export_subgraph
 from .metadata import METADATA_KEYS, export_metadata, export_module_stack
@@ -54,7 +56,10 @@ def _node(node: Node, values: Values) -> types.Value:
     if node in values.structures:
         return types.Value.of_structure(node.name)
     if node.op != "get_attr" or node in values.references:
-        return _single(node, values)
+        single = export_argument(node, values)
+        if node.name in values.duplicates:  # the argument has the name of the output
+            setattr(single.value, "as_name" if single.type in SYMBOLIC else "name", node.name)
+        return types.Value.create(**{single.type: single.value})
     subgraph = export_subgraph(node, values)
     values.in_containers.append(subgraph)
     return types.Value.of_subgraph(subgraph.name)
@@ -150,7 +155,7 @@ def export_exact_inputs(
     positional = [item for item in inputs if item.kind == types.ArgumentKind.POSITIONAL]
     by_name = {item.name: item for item in inputs if item.kind != types.ArgumentKind.POSITIONAL}
     given = [*zip(positional, args, strict=True), *((by_name[name], value) for name, value in kwargs.items())]
-    come_back = [comes_back(item.arg, value) for item, value in given]
+    come_back = [comes_back(item.arg, value, values) for item, value in given]
     # Keyword arguments may be in another order than that of the operator's schema.
     if all(come_back) and list(by_name) == list(kwargs):
         return None
@@ -160,8 +165,10 @@ def export_exact_inputs(
     ]
 
 
-def comes_back(argument: types.Argument, value: Any) -> bool:
+def comes_back(argument: types.Argument, value: Any, values: Values) -> bool:
     """Whether a reader of the argument gets the value, with its containers: lists, but for lists of ints."""
+    if values.duplicates and _holds_duplicate(value, values):
+        return False
     if argument.type == "as_none":
         return value is None
     if argument.type == "as_int_lists":
@@ -174,6 +181,13 @@ def _holds_tuple(value: Any) -> bool:
         return True
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(_holds_tuple(item) for item in items)
+
+
+def _holds_duplicate(value: Any, values: Values) -> bool:
+    """Whether a value holds a node for which the argument names another one of the same output."""
+    found: list[Node] = []
+    map_arg(value, found.append)
+    return any(node.name in values.duplicates for node in found)
 
 
 def export_note(note: Any) -> types.Value | None:

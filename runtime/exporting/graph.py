@@ -54,6 +54,7 @@ def export_graph(module: GraphModule, values: Values) -> types.Graph:
         except SerializeError as error:
             raise located(error, node.name) from error.__cause__
     add_subclasses(values)
+    graph.getitems = list(values.items.values()) or None
     graph.order = export_order(module.graph, values)
     return graph
 
@@ -129,7 +130,7 @@ def _add_call(node: Node, graph: types.Graph, values: Values) -> None:
     call = node
     while call.target is operator.getitem:
         call = call.args[0]  # type: ignore[assignment]
-    if node in values.references:
+    if node in values.references or node in values.items:
         graph.getitem_metadata = _with_notes(graph.getitem_metadata, node, call)
 
 
@@ -174,7 +175,8 @@ def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
     values.order.append(node.name)
     graph.outputs = [export_input(node, output, values) for output in outputs]
     # Subgraphs return tuples, and so does the program.
-    if isinstance(node.args[0], list) or not all(map(comes_back, graph.outputs, outputs)):
+    pairs = zip(graph.outputs, outputs, strict=True)
+    if isinstance(node.args[0], list) or not all(comes_back(*pair, values) for pair in pairs):
         graph.exact_output = export_exact(node.args[0], values)
     if (notes := export_notes(node)) is not None:
         graph.output_metadata = {node.name: notes}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -20,6 +19,7 @@ from ..warning import warn_user
 from .arguments import Make, export_input
 from .delegates import delegate_arguments
 from .exact import export_exact_inputs, export_note
+from .items import add_items, parts_of
 from .metadata import export_metadata, export_module_stack
 from .order import add_to_order
 from .tables import TypeTable
@@ -281,11 +281,11 @@ def _export_multiple(node: Node, results: Sequence[Any], values: Values) -> list
     FX takes such a value apart with `getitem` nodes. The format has none: an output carries the name of the
     `getitem` node that would take it out, or one made up when nothing uses it.
     """
-    parts = _parts([node])
+    parts = parts_of([node], len(results))
     outputs = []
     for index, result in enumerate(results):
-        owners = parts.get(index, [])
-        values.order += [owner.name for owner in owners[:1]]
+        owners = parts[index]
+        add_items(owners, node, index, result is not None and not isinstance(result, list), values)
         unused = f"{node.name}_unused_{index}"
         if isinstance(result, list):
             unused = f"{owners[0].name}_unused" if owners else unused
@@ -299,29 +299,17 @@ def _export_tensors(
     tensors: Sequence[Any], owners: Sequence[Node], unused: str, values: Values
 ) -> types.Argument:
     """Write an output that is a list of tensors, which the users of `owners` take apart."""
-    parts = _parts(owners)
+    parts = parts_of(owners, len(tensors))
     arguments = []
     for index, tensor in enumerate(tensors):
         if not isinstance(tensor, torch.Tensor):
             raise SerializeError(
                 f"expected tensors in a list that a node yields, found {type(tensor).__qualname__}"
             )
-        users = parts.get(index, [])
-        values.order += [user.name for user in users[:1]]
+        users = parts[index]
+        if users:
+            add_items(users, owners[0], index, True, values)
         name = users[0].name if users else f"{unused}_{index}"
         export_value(name, tensor, users, values)
         arguments.append(types.TensorArgument(name=name))
     return types.Argument.of_tensors(arguments)
-
-
-def _parts(owners: Sequence[Node]) -> dict[int, list[Node]]:
-    """The `getitem` nodes that take a value apart, by index; those of one index stand for one value."""
-    parts: dict[int, list[Node]] = {}
-    for owner in owners:
-        for user in owner.users:
-            if user.target is not operator.getitem or type(user.args[1]) is not int:
-                raise SerializeError(
-                    f"expected only `getitem` nodes with an int to use several outputs, found `{user.name}`"
-                )
-            parts.setdefault(user.args[1], []).append(user)
-    return parts

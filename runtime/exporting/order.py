@@ -31,7 +31,7 @@ def is_held(node: Node, values: Values) -> bool:
 def export_order(graph: Graph, values: Values) -> list[str] | None:
     """Write the names of all FX nodes in order, or None where reading makes them in that order anyway."""
     names = [node.name for node in graph.nodes if not is_lowered(node)]
-    # Of several `getitem` nodes for one value the format keeps one; and unused nodes are not written.
+    # Unused nodes that get a subgraph are not written.
     if names == values.order or sorted(names) != sorted(values.order):
         return None
     return names

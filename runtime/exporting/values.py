@@ -67,6 +67,7 @@ class Values:
             format keeps it.
         references: How an argument refers to what an FX node produced: the member of `Argument`, and the
             name. A value of several outputs has none itself, the `getitem` nodes that take it apart have.
+        items: The `getitem` nodes that reading would not make as they are.
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
         structures: The `get_attr` nodes that stand for tree specs and functions.
         attributes: The `get_attr` nodes that arguments have named so far.
@@ -81,6 +82,7 @@ class Values:
     sym_bools: dict[str, types.SymBool] = field(default_factory=dict)
     custom_objs: dict[str, types.CustomObjArgument] = field(default_factory=dict)
     references: dict[Node, tuple[str, str]] = field(default_factory=dict)
+    items: dict[Node, types.GetItem] = field(default_factory=dict)
     duplicates: dict[str, str] = field(default_factory=dict)
     structures: set[Node] = field(default_factory=set)
     attributes: set[Node] = field(default_factory=set)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from typing import Any
 
 from torch.fx import GraphModule, Node
@@ -11,10 +10,12 @@ from torch.fx.experimental.symbolic_shapes import _free_unbacked_symbols_with_pa
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..items import MADE_UP, by_owner
 from .arguments import import_argument
 from .exact import import_enum_input, import_exact
 from .faults import cause_of, located, within
 from .held_tensors import import_held_tensors, place_held_tensors
+from .items import check_all_made
 from .metadata import METADATA_KEYS
 from .nodes import import_node, import_notes
 from .order import import_order
@@ -44,7 +45,7 @@ def import_graph(
     Raises:
         DeserializeError: The graph is wrong, or cannot be read yet; the path names the place.
     """
-    values = Values(program, tree, constant_inputs or {})
+    values = Values(program, tree, constant_inputs or {}, items=by_owner(tree.getitems))
     symbols = program.symbols
     outer_unbound, symbols.unbound = symbols.unbound, set()
     for index, argument in enumerate(tree.inputs):
@@ -59,6 +60,7 @@ def import_graph(
             import_node(node, values)
         except Exception as error:
             raise _in_node(located(error, f"nodes[{index}]"), node) from cause_of(error)
+    check_all_made(values)
     _add_output(tree, values)
     _drop_unused_outputs(values)
     _add_notes("placeholder", tree.placeholder_metadata, values)
@@ -180,10 +182,6 @@ _NOTED = {
 }
 
 
-# How an output is called that no node takes out: after the call, or after the list that it is in.
-_MADE_UP = re.compile(r".*_unused_[0-9]+(_[0-9]+)?", re.ASCII)
-
-
 def _drop_unused_outputs(values: Values) -> None:
     """Take out the `getitem` nodes of outputs that had none when the program was written.
 
@@ -191,8 +189,8 @@ def _drop_unused_outputs(values: Values) -> None:
     one that was written.
     """
     for node in reversed(values.graph.nodes):
-        unused = node.target is operator.getitem and not node.users
-        if unused and (node in values.unnamed or _MADE_UP.fullmatch(node.name)):
+        unused = node.target is operator.getitem and not node.users and node not in values.kept
+        if unused and (node in values.unnamed or MADE_UP.fullmatch(node.name)):
             values.graph.erase_node(node)
             values.unnamed.pop(node, None)
     for node in values.unnamed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import keyword
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,11 +14,13 @@ from torch.fx import Node
 from ..errors import DeserializeError
 from ..extensions import is_extension, schema_of
 from ..generated import types
+from ..items import LISTS, SYMBOLIC, Output, members, output_name
 from ..names import check_identifier
 from ..operators import SYMBOLIC_FUNCTIONS
 from .arguments import import_argument
 from .exact import import_exact, import_plain_value, match_exact_inputs
 from .faults import cause_of, each, located, within
+from .items import make_items
 from .metadata import import_module_stack
 from .targets import find_target
 from .values import Values, check_name
@@ -101,7 +102,7 @@ _LISTING = "torch.ops.higher_order.aoti_call_delegate"
 
 def _is_own_result(node: types.Node) -> bool:
     """Whether a node's only result has the name of the node: else another node takes it out of a tuple."""
-    names = [_output_name(output.type, output.value) for output in node.outputs if output.type in _SYMBOLIC]
+    names = [_output_name((output.type, output.value)) for output in node.outputs if output.type in SYMBOLIC]
     return len(node.outputs) == 1 and names == [node.name]
 
 
@@ -111,8 +112,8 @@ def _first_name(node: types.Node) -> str | None:
         output = node.outputs[0]
         if output.type == "as_tensor":
             return output.as_tensor.name
-        if output.type in _SYMBOLIC:
-            return _output_name(output.type, output.value)
+        if output.type in SYMBOLIC:
+            return _output_name((output.type, output.value))
     return None
 
 
@@ -221,9 +222,6 @@ def _import_input(index: int, item: types.NamedArgument, exact: types.Value | No
 
 # -- outputs ----------------------------------------------------------------------------------------------
 
-_SYMBOLIC = ("as_sym_int", "as_sym_float", "as_sym_bool")
-_LISTS = ("as_tensors", "as_sym_ints", "as_sym_floats", "as_sym_bools")
-
 
 def _import_outputs(node: types.Node, fx_node: Node, in_tuple: bool, values: Values) -> None:
     """Define what a node yields: nothing, one value, or several that `getitem` nodes take apart.
@@ -238,59 +236,48 @@ def _import_outputs(node: types.Node, fx_node: Node, in_tuple: bool, values: Val
         return
     member = outputs[0].type
     if len(outputs) > 1 or (in_tuple and member != "as_none"):
-        fx_node.meta["val"] = tuple(_import_items(node, fx_node, outputs, values))
-    elif member in _LISTS:
-        fx_node.meta["val"] = _import_items(node, fx_node, _members(outputs[0]), values)
+        several = [(output.type, output.value) for output in outputs]
+        fx_node.meta["val"] = tuple(_import_items(node, [fx_node], several, values))
+    elif member in LISTS:
+        fx_node.meta["val"] = _import_items(node, [fx_node], members((member, outputs[0].value)), values)
     elif member == "as_none":
         fx_node.meta["val"] = None
     else:
-        values.define(_output_name(member, outputs[0].value), fx_node)
+        values.define(_output_name((member, outputs[0].value)), fx_node)
         return
     values.nodes.setdefault(fx_node.name, fx_node)
 
 
-_Output = tuple[str, Any]  # the member of `Argument`, its value
-
-
-def _members(output: types.Argument) -> list[_Output]:
-    """The items of a list output, each as if it were an output itself."""
-    member = output.type.removesuffix("s")
-    return [(member, item) for item in output.value]
-
-
 def _import_items(
-    node: types.Node, fx_node: Node, outputs: Sequence[types.Argument | _Output], values: Values
+    node: types.Node, owners: Sequence[Node], outputs: Sequence[Output], values: Values
 ) -> list[Any]:
-    numbered = enumerate(
-        (output if isinstance(output, tuple) else (output.type, output.value)) for output in outputs
-    )
-    return each("", numbered, lambda item: _import_item(node, fx_node, *item, values))
+    count = len(outputs)
+    return each("", enumerate(outputs), lambda item: _import_item(node, owners, count, *item, values))
 
 
-def _import_item(node: types.Node, fx_node: Node, index: int, output: _Output, values: Values) -> Any:
-    """Add the `getitem` node for one of several outputs; the result is what it yields."""
-    member, value = output
-    name = _output_name(member, value) if member not in (*_LISTS, "as_none") else None
-    item = values.graph.create_node(
-        "call_function", operator.getitem, (fx_node, index), name="as_none" if member == "as_none" else name
-    )
+def _import_item(
+    node: types.Node, owners: Sequence[Node], count: int, index: int, output: Output, values: Values
+) -> Any:
+    """Add the `getitem` nodes for one of several outputs; the result is what they yield."""
+    member = output[0]
+    named = member != "as_none" and member not in LISTS
+    name = _output_name(output) if named else None
+    default = "as_none" if member == "as_none" else None
+    items = make_items(owners, index, count, name, default, values)
     if name is not None:
-        values.define(name, item)
-    elif member == "as_none":
-        values.unnamed[item] = None
-        item.meta["val"] = None
+        values.define(name, items[0])
+        value = items[0].meta["val"]
     else:
-        values.unnamed[item] = None
-        inner = [(member.removesuffix("s"), element) for element in value]
-        item.meta["val"] = _import_items(node, item, inner, values)
-    # Where it came from is where the call did.
-    item.meta.update(import_notes(node, values))
-    return item.meta["val"]
+        value = None if member == "as_none" else _import_items(node, items, members(output), values)
+    for item in items:
+        item.meta["val"] = value
+        # Where it came from is where the call did.
+        item.meta.update(import_notes(node, values))
+    return value
 
 
-def _output_name(member: str, value: Any) -> str:
-    if member == "as_tensor":
-        return value.name  # type: ignore[no-any-return]
-    if member in _SYMBOLIC and value.type == "as_name":
-        return value.as_name  # type: ignore[no-any-return]
-    raise DeserializeError(f"expected a value with a name as output, found {member}")
+def _output_name(output: Output) -> str:
+    name = output_name(output)
+    if name is None or output[0] == "as_custom_obj":
+        raise DeserializeError(f"expected a value with a name as output, found {output[0]}")
+    return name

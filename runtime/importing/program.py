@@ -23,6 +23,7 @@ from .faults import each, within
 from .frames import check_module_calls
 from .graph import import_graph
 from .guards import learn_guards
+from .items import show_items
 from .metadata import import_graph_metadata
 from .module_calls import import_module_call_graph
 from .objects import Objects
@@ -104,6 +105,7 @@ def import_program(
                 raise DeserializeError(
                     "expected a graph with valid names, found one whose source does not compile"
                 )
+            show_items(program)
             check_sparse_flow(ep.graph_module, signature, permissions.allow_operators)
             ep.graph_module.meta.update(meta)
             passed = _passed(ep)

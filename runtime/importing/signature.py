@@ -19,6 +19,7 @@ from torch.export.graph_signature import (
     TensorArgument,
     TokenArgument,
 )
+from torch.fx import Node
 
 from ..errors import DeserializeError
 from ..generated import types
@@ -33,19 +34,24 @@ def import_signature(signature: types.GraphSignature, values: Values) -> ExportG
     """Read the signature of a program whose graph defined `values`."""
     outputs = each("output_specs", signature.output_specs, lambda spec: import_output_spec(spec, values))
     if values.tree.exact_output is not None:
-        _set_exact_constants(outputs, values)
+        _set_exact_outputs(outputs, values)
     return ExportGraphSignature(
         input_specs=each("input_specs", signature.input_specs, lambda spec: import_input_spec(spec, values)),
         output_specs=outputs,
     )
 
 
-def _set_exact_constants(outputs: list[OutputSpec], values: Values) -> None:
-    """Give outputs the constants that the graph returns, where the signature has None in their place."""
+def _set_exact_outputs(outputs: list[OutputSpec], values: Values) -> None:
+    """Give outputs the constants that the graph returns, where the signature has None in their place.
+
+    Of several nodes that take one output of a call, they get the name of that which the graph returns.
+    """
     returned = values.graph.output_node().args[0]
     for spec, output in zip(outputs, returned, strict=True):  # type: ignore[arg-type]
         if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
             spec.arg = ConstantArgument(name=spec.arg.name, value=output)
+        elif isinstance(output, Node):
+            spec.arg.name = output.name
 
 
 def import_input_spec(spec: types.InputSpec, values: Values) -> InputSpec:

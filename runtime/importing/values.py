@@ -14,6 +14,7 @@ from torch.nn import Module
 
 from ..errors import DeserializeError
 from ..generated import types
+from ..items import Listed
 from ..layouts import PARTS
 from ..names import check_device, check_value_name
 from ..permissions import NO_PERMISSIONS, Permissions
@@ -50,6 +51,7 @@ class Program:
         tensors: Its fake tensors.
         metadata: Its nodes' metadata.
         objects: Its custom objects.
+        hidden: The `getitem` nodes that repeat others, and what they are to be called with.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Program:
         self.permissions = permissions
         self.tensors = FakeTensors(symbols, make_subclass)
         self.metadata = Metadata()
+        self.hidden: list[tuple[Node, tuple[Any, ...]]] = []
 
 
 @dataclass(slots=True)
@@ -78,6 +81,8 @@ class Values:
         module: The module that holds its subgraphs.
         nodes: The FX node that produces each value.
         unnamed: The `getitem` nodes whose names the format does not keep, as an ordered set.
+        items: The nodes of `Graph.getitems` that are still to be made.
+        kept: Those that were made.
         subgraphs: The graph read for each subgraph name.
         attributes: The `get_attr` nodes, by name.
         taken: The names that the tree gives to inputs, nodes and their results.
@@ -93,6 +98,8 @@ class Values:
     module: Module = field(default_factory=Module)
     nodes: dict[str, Node] = field(default_factory=dict)
     unnamed: dict[Node, None] = field(default_factory=dict)
+    items: Listed = field(default_factory=dict)
+    kept: set[Node] = field(default_factory=set)
     subgraphs: dict[str, types.Graph] = field(default_factory=dict)
     attributes: dict[str, Node] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)

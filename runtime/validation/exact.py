@@ -59,7 +59,7 @@ def check_exact_inputs(scope: Scope, node: types.Node, index: int) -> None:
             scope, argument, exact.value, _BEYOND_INPUTS
         ):
             continue
-        if _shape(exact.value) != _shape(argument):
+        if _merged(_shape(exact.value), scope) != _shape(argument):
             scope.add("exact", "expected the value of the input, but for containers, found another")
     scope.at = ("nodes", index, "exact_inputs")
     if missing := sum(map(len, waiting.values())):
@@ -79,7 +79,7 @@ def check_exact_output(scope: Scope, graph: types.Graph, exact: types.Value) -> 
     for output, argument in zip(items, graph.outputs, strict=True):
         if not _check_value(scope, output, 0) or _stands_in(scope, argument, output, _BEYOND_OUTPUTS):
             continue
-        if _shape(output) != _shape(argument):
+        if _merged(_shape(output), scope) != _shape(argument):
             scope.add("exact", "expected the outputs, but for containers, found others")
 
 
@@ -177,6 +177,17 @@ _OWN: dict[str, Callable[[Scope, str, Any], None]] = {
 def _shape(value: types.Value | types.Argument) -> Any:
     """A value without what tells lists from tuples and the kinds of references; NaN equals itself."""
     return _shape_of(value.type, value.value)
+
+
+def _merged(shape: Any, scope: Scope) -> Any:
+    """A shape in which the nodes that take one output have the name of the output."""
+    if not scope.twins:
+        return shape
+    if isinstance(shape, list):
+        return [_merged(item, scope) for item in shape]
+    if isinstance(shape, dict):
+        return {key: _merged(item, scope) for key, item in shape.items()}
+    return ("name", scope.twins.get(shape[1], shape[1])) if shape[0] == "name" else shape
 
 
 def _shape_of(member: str, value: Any) -> Any:

@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from ..generated import types
+from ..items import LISTS
 from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
 from .arguments import DEFINES, argument_names, check_argument, check_argument_name
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
 from .held_tensors import check_held_tensors
+from .items import check_items, check_items_done
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
 from .structures import check_flat_apply, check_held_structures
@@ -69,10 +71,12 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
         scope.node = node
         _check_node(scope, node, index)
     scope.node = None
+    if scope.items:
+        check_items_done(scope)
     if graph.get_attr_metadata is not None:
         check_notes(scope, "get_attr_metadata", graph.get_attr_metadata, scope.getters)
     if graph.getitem_metadata is not None:
-        check_notes(scope, "getitem_metadata", graph.getitem_metadata, _item_names(graph))
+        check_notes(scope, "getitem_metadata", graph.getitem_metadata, _item_names(scope))
     for index, argument in enumerate(graph.outputs):
         scope.at = ("outputs", index)
         if argument.type in _NOT_OUTPUTS:
@@ -170,6 +174,9 @@ def _check_node(scope: Scope, node: types.Node, index: int) -> None:
             continue
         for name, kind in DEFINES[output.type](output.value):
             scope.define(name, kind, own=single and name == node.name)
+    if scope.items:
+        several = not single or node.outputs[0].type in LISTS
+        check_items(scope, node, several)
 
 
 def _check_positional(scope: Scope, node: types.Node, index: int) -> None:
@@ -187,11 +194,11 @@ def _is_own_result(node: types.Node) -> bool:
     ]
 
 
-def _item_names(graph: types.Graph) -> set[str]:
-    """The names of values that are one of several results, or an item of one."""
-    return {
+def _item_names(scope: Scope) -> set[str]:
+    """The names of nodes that take one of several results, or an item of one."""
+    return {item.name for item in scope.graph.getitems or ()} | {
         name
-        for node in graph.nodes
+        for node in scope.graph.nodes
         for output in node.outputs
         if output.type in DEFINES
         for name, _ in DEFINES[output.type](output.value)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ..generated import types
+from ..items import by_owner
 from ..names import check_value_name
 from ..operators import HIGHER_ORDER, Target, TargetKind, allowing, parse_target, refusal
 from ..permissions import Permissions
@@ -105,6 +106,8 @@ class Scope:
         getters: Of the nodes that get a subgraph or such a tensor in torch.fx, what each gets, by name.
         unnamed: Those of them that have no name but that of the subgraph.
         placed: Names of the subgraphs that the node has inside of containers.
+        items: The nodes of `Graph.getitems` whose calls are still to come.
+        twins: By the name of a node that takes an output which another one takes, the name of the output.
         levels: Levels on the stack of functorch that were opened and not closed.
         node: The node that is being checked; None for inputs and outputs.
         at: Where we are in the graph. A path is spelled out only for a finding.
@@ -117,6 +120,7 @@ class Scope:
         "getters",
         "graph",
         "held",
+        "items",
         "kinds",
         "levels",
         "node",
@@ -126,6 +130,7 @@ class Scope:
         "structures",
         "subgraphs",
         "taken",
+        "twins",
         "unnamed",
     )
 
@@ -143,6 +148,8 @@ class Scope:
         self.getters: dict[str, str] = {}
         self.unnamed: set[str] = set()
         self.placed: set[str] = set()
+        self.items = by_owner(graph.getitems)
+        self.twins: dict[str, str] = {}
         self.levels = 0
         self.node: types.Node | None = None
         self.at: tuple[str | int, ...] = ()

@@ -126,9 +126,6 @@ subclasses that `torch.save` refuses, as where their parts see one memory as two
 One tensor that is a weight and a constant comes back as two that share its memory, as do those of several
 programs.
 
-PyTorch keeps one node that pt2wire drops: the `getitem` that takes an empty list out of what an operator
-returns. Outputs are the same.
-
 A note under `custom` that holds something else than texts, numbers, lists, tuples and dicts, such as bytes
 or a tensor, is refused by name on a call and on the graph, by PyTorch too. On an input or output, whose notes
 PyTorch drops, pt2wire leaves it out, with a warning.

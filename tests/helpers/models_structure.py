@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import torch
@@ -285,6 +286,25 @@ def while_loop_over_sizes(self, x):
 @case(lambda value=1: call(torch.full((3,), float(value))), sizes=({"value": -1},))
 def cond_that_returns_a_number(self, x):
     return torch.cond(x.sum() > 0, lambda x: (x + 1, 2), lambda x: (x - 1, 3), (x,))
+
+
+def _take_again(ep: ExportedProgram) -> ExportedProgram:
+    """Lets each user have a node of its own that takes the output of a call."""
+    for item in [node for node in ep.graph.nodes if node.target is operator.getitem]:
+        for user in [user for user in item.users if user.op == "call_function"]:
+            with ep.graph.inserting_before(user):
+                again = ep.graph.call_function(operator.getitem, item.args)
+            again.meta = dict(item.meta)
+            user.replace_input_with(item, again)
+    ep.graph_module.recompile()
+    return ep
+
+
+@case(lambda: call(randn(4, 4)), after=_take_again)
+def outputs_taken_several_times(self, x):
+    first, rest = x.split([1, 3])
+    values, indices = rest.topk(2)
+    return first + rest, rest.sin(), values + 1, values, indices * 2
 
 
 @case(lambda: call(randn(4, 4)))

@@ -99,17 +99,25 @@ def _rename(part: Json, names: dict[str, str]) -> None:
 
 
 def _scramble_graph(graph: Json, random: Random) -> dict[str, str]:
+    items = graph.get("getitems") or []
+    owners = {item["of"]: item["of"] for item in items}
     for node in graph["nodes"]:
         for argument in _subgraphs(node["inputs"]):
             _scramble_graph(argument["graph"], random)
             argument["name"] = f"graph_{random.randrange(10**6)}"
         node["metadata"] = {"stack_trace": f"line {random.randrange(100)}"}
-        node["name"] = random.choice([None, f"node_{random.randrange(10**6)}"])
+        new = f"node_{random.randrange(10**6)}"
+        new_or_none = random.choice([None, new])
+        if node["name"] in owners:
+            owners[node["name"]] = node["name"] = new
+        else:
+            node["name"] = new_or_none
     graph["nodes"] = _another_order(graph["nodes"], random)
     held = graph.get("constants") or []
     random.shuffle(held)
     old = dict.fromkeys(names_in([graph["inputs"], [node["outputs"] for node in graph["nodes"]]]))
     old |= dict.fromkeys(constant["name"] for constant in held)
+    old |= dict.fromkeys(item["name"] for item in items)
     numbers = random.sample(range(10 * len(old) + 1), len(old))
     # Also names such as those of the canonical form.
     names = {
@@ -120,6 +128,9 @@ def _scramble_graph(graph: Json, random: Random) -> dict[str, str]:
     _rename([graph.get(part) for part in parts], names)
     for constant in held:
         constant["name"] = constant["target"] = names[constant["name"]]
+    for item in items:
+        item["of"] = names.get(item["of"]) or owners[item["of"]]
+        item["name"] = names[item["name"]]
     for table in _VALUES:
         graph[table] = {names[name]: value for name, value in graph[table].items()}
     return names

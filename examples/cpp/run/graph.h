@@ -47,9 +47,11 @@ class Graph {
         held_.emplace_back(names_.define(constant.name), held_tensor(constant, graph.tensor_values.at(constant.name)));
       });
     }
+    const Items items(graph);
     for (std::size_t i = 0; i != graph.nodes.size(); ++i) {
       const pt2wire::Node& node = graph.nodes[i];
       steps_.push_back(prepare(node, "nodes[" + std::to_string(i) + "] " + label(node), where, problems));
+      attempt(where + steps_.back().label, problems, [&] { items.name_outputs(node, names_); });
     }
     attempt(where + "outputs", problems, [&] {
       if (graph.exact_output) return add_exact_outputs(*graph.exact_output, graph.outputs.size());

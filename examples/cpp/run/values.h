@@ -51,19 +51,23 @@ inline Values items_of(const IValue& list) {
 class Names {
  public:
   Slot define(std::string_view name) {
-    const auto [place, is_new] = slots_.emplace(name, slots_.size());
-    if (!is_new) fail("the name " + quoted(name) + " is given to two values");
-    return place->second;
+    if (!slots_.emplace(name, count_).second) fail("the name " + quoted(name) + " is given to two values");
+    return count_++;
   }
   Slot find(std::string_view name) const {
     const auto found = slots_.find(name);
     if (found == slots_.end()) fail("no value called " + quoted(name) + " has been made at this point");
     return found->second;
   }
-  std::size_t size() const { return slots_.size(); }
+  /// Gives what has a name another one.
+  void name_again(std::string_view name, std::string_view other) {
+    if (!slots_.emplace(other, find(name)).second) fail("the name " + quoted(other) + " is given to two values");
+  }
+  std::size_t size() const { return count_; }
 
  private:
   std::unordered_map<std::string_view, Slot> slots_;
+  std::size_t count_ = 0;
 };
 
 /// Where an argument comes from: it is a constant, or stands in a slot, or is a list of such.
@@ -241,5 +245,71 @@ inline void define_outputs(const Argument& output, Names& names, std::vector<Slo
     default: fail("results of kind " + std::string(output.member_name()) + " are not supported");
   }
 }
+
+/// The names of values in what a node makes; those of a list are its items.
+inline std::vector<std::string_view> output_names(const Argument& output) {
+  using Tag = Argument::Tag;
+  std::vector<std::string_view> names;
+  switch (output.tag()) {
+    case Tag::as_tensor: return {output.as_tensor().name};
+    case Tag::as_sym_int: return {output.as_sym_int().as_name()};
+    case Tag::as_sym_float: return {output.as_sym_float().as_name()};
+    case Tag::as_sym_bool: return {output.as_sym_bool().as_name()};
+    case Tag::as_tensors:
+      for (const auto& tensor : output.as_tensors()) names.push_back(tensor.name);
+      return names;
+    case Tag::as_sym_ints:
+      for (const auto& symbol : output.as_sym_ints()) names.push_back(symbol.as_name());
+      return names;
+    default: return names;
+  }
+}
+
+/// In torch.fx, several nodes may take one of several outputs. Exact values name each, so that all are one value.
+class Items {
+ public:
+  explicit Items(const pt2wire::Graph& graph) {
+    for (const pt2wire::GetItem& item : graph.getitems.value_or(pt2wire::Span<pt2wire::GetItem>())) {
+      by_owner_[item.of].push_back(&item);
+    }
+  }
+
+  /// Gives the outputs of a node, which have been defined, their further names.
+  void name_outputs(const pt2wire::Node& node, Names& names) const {
+    if (by_owner_.empty() || !node.name) return;
+    const bool is_list = node.outputs.size() == 1 && node.outputs[0].tag() == Argument::Tag::as_tensors;
+    if (is_list) return name_items(*node.name, output_names(node.outputs[0]), names);
+    for (const pt2wire::GetItem* item : of(*node.name)) {
+      const Argument& output = node.outputs[position(*item, node.outputs.size())];
+      if (output.tag() == Argument::Tag::as_tensors) {
+        name_items(item->name, output_names(output), names);
+      } else if (output.tag() != Argument::Tag::as_none) {
+        name(*item, output_names(output).at(0), names);
+      }
+    }
+  }
+
+ private:
+  std::vector<const pt2wire::GetItem*> of(std::string_view owner) const {
+    const auto found = by_owner_.find(owner);
+    return found == by_owner_.end() ? std::vector<const pt2wire::GetItem*>() : found->second;
+  }
+
+  static std::size_t position(const pt2wire::GetItem& item, std::size_t count) {
+    const std::int64_t size = static_cast<std::int64_t>(count);
+    if (item.index < -size || item.index >= size) fail("there is no output for " + quoted(item.name));
+    return static_cast<std::size_t>(item.index < 0 ? item.index + size : item.index);
+  }
+
+  static void name(const pt2wire::GetItem& item, std::string_view output, Names& names) {
+    if (item.name != output) names.name_again(output, item.name);
+  }
+
+  void name_items(std::string_view owner, const std::vector<std::string_view>& outputs, Names& names) const {
+    for (const pt2wire::GetItem* item : of(owner)) name(*item, outputs[position(*item, outputs.size())], names);
+  }
+
+  std::unordered_map<std::string_view, std::vector<const pt2wire::GetItem*>> by_owner_;
+};
 
 }  // namespace run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -260,6 +261,36 @@ def test_outputs_that_view_one_memory_as_two_dtypes_keep_their_strides(tmp_path:
     assert found[1].untyped_storage().data_ptr() == found[2].untyped_storage().data_ptr()
 
 
+class _Delay(torch.nn.Module):
+    """Gives what it was given the call before last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("before", torch.tensor([1.0]))
+        self.register_buffer("last", torch.tensor([2.0]))
+
+    def forward(self, x: Any, n: int) -> Any:
+        self.before.copy_(self.last)
+        self.last.copy_(x)
+        return self.before, self.last, x + n
+
+
+def test_outputs_that_go_into_buffers_are_what_they_were_then(tmp_path: Path) -> None:
+    shapes = {"x": None, "n": Dim.DYNAMIC}
+    ep = torch.export.export(_Delay(), (torch.ones(1), 3), dynamic_shapes=shapes).run_decompositions({})
+    model = tmp_path / "model.pt2"
+    pt2wire.save(ep, model, compress=False)
+    module, call, expected = ep.module(), [model], []
+    for number in (2**31, 2**54, 2**62):  # libtorch reads only the last of these
+        x = torch.tensor([float(number % 7)])
+        call += [tmp_path / f"{number}.in", tmp_path / f"{number}.out"]
+        torch.save([x, torch.tensor(number)], call[-2])
+        expected.append([each.clone() for each in module(x, number)])
+    assert run_all([call]) == ["ok"]
+    found = [list(torch.load(path, weights_only=True)[0]) for path in call[2::2]]
+    assert found == expected
+
+
 def test_commands_that_cannot_be_carried_out(linear: Path, tmp_path: Path) -> None:
     def stderr(*arguments: str | Path) -> str:
         done = subprocess.run([cpp_run.runner(), *arguments], capture_output=True, text=True, check=False)
@@ -270,11 +301,14 @@ def test_commands_that_cannot_be_carried_out(linear: Path, tmp_path: Path) -> No
     model, inputs, outputs = linear / "model.pt2", linear / "inputs.pt", tmp_path / "out.pt"
     text = tmp_path / "text.pt"
     text.write_text("no pickle")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
     assert stderr(model, inputs, outputs, "--name", "model") == ""
     assert stderr(model).startswith("usage: run MODEL.pt2 INPUTS.pt OUTPUTS.pt")
     assert stderr(model, inputs, outputs, "--name").startswith("usage: ")
     assert "it has the programs: model" in stderr(model, inputs, outputs, "--name", "other")
     assert "cannot open the file: No such file or directory" in stderr(tmp_path / "none.pt2", inputs, outputs)
+    assert "expected a file, found something else" in stderr(pipe, inputs, outputs)
     assert "none.pt: cannot read the file" in stderr(model, tmp_path / "none.pt", outputs)
     assert "text.pt: libtorch cannot load it" in stderr(model, text, outputs)
     assert "no-folder/out.pt: cannot write the file" in stderr(

@@ -97,13 +97,16 @@ inline InputCheck tensor_check(const pt2wire::TensorMeta& meta, const std::strin
   };
 }
 
-/// The check of an integer that the program computes with.
+/// The check of an integer that the program computes with. It may be in a tensor without dimensions, as files of torch.save
+/// have integers that libtorch does not read.
 inline InputCheck integer_check(const pt2wire::SymInt& integer, const std::string& place) {
   const ExpectedSize expected{place, size_expression(integer)};
-  return [=](const IValue& value, SizeMatcher& matcher) {
-    if (!value.isInt()) fail(place + ": expected an integer, found " + value.tagKind());
-    matcher.expect(expected, value.toInt());
-    return value;
+  return [=](const IValue& value, SizeMatcher& matcher) -> IValue {
+    const bool wrapped = value.isTensor() && value.toTensor().dim() == 0 && value.toTensor().scalar_type() == at::kLong;
+    if (!value.isInt() && !wrapped) fail(place + ": expected an integer, found " + value.tagKind());
+    const std::int64_t number = wrapped ? value.toTensor().item<std::int64_t>() : value.toInt();
+    matcher.expect(expected, number);
+    return number;
   };
 }
 

@@ -38,6 +38,7 @@ class Program {
     for (std::size_t i = 0; i != signature.output_specs.size(); ++i) {
       attempt("output " + std::to_string(i), problems, [&] { add_output(signature.output_specs[i]); });
     }
+    for (std::size_t i = 0; i != sinks_.size(); ++i) sinks_[i].copied = find_copied(signature.output_specs[i]);
     std::string lines;
     for (const std::string& problem : problems) lines += "\n  " + problem;
     if (!problems.empty()) fail("this program cannot be run:" + lines);
@@ -121,6 +122,7 @@ class Program {
   struct Sink {
     at::Tensor weight;               ///< defined if it is a weight
     std::optional<std::size_t> user_input;
+    std::optional<std::size_t> copied;  ///< of what goes to the caller: the other output by which the same value goes into a tensor
   };
 
   void add_output(const pt2wire::OutputSpec& spec) {
@@ -128,15 +130,33 @@ class Program {
     switch (spec.tag()) {
       case Tag::user_output:
       case Tag::loss_output: return sinks_.push_back({});
-      case Tag::buffer_mutation: return sinks_.push_back({find(buffers_, spec.buffer_mutation().buffer_name), {}});
-      case Tag::parameter_mutation: return sinks_.push_back({find(weights_, spec.parameter_mutation().parameter_name), {}});
+      case Tag::buffer_mutation: {
+        const auto& mutation = spec.buffer_mutation();
+        return add_mutation(mutation.arg, {find(buffers_, mutation.buffer_name), {}, {}});
+      }
+      case Tag::parameter_mutation: {
+        const auto& mutation = spec.parameter_mutation();
+        return add_mutation(mutation.arg, {find(weights_, mutation.parameter_name), {}, {}});
+      }
       case Tag::user_input_mutation: {
         const auto found = user_inputs_.find(spec.user_input_mutation().user_input_name);
         if (found == user_inputs_.end()) fail("there is no input " + quoted(spec.user_input_mutation().user_input_name));
-        return sinks_.push_back({{}, found->second});
+        return add_mutation(spec.user_input_mutation().arg, {{}, found->second, {}});
       }
       default: fail("outputs of kind " + std::string(spec.member_name()) + " are not supported");
     }
+  }
+
+  void add_mutation(const pt2wire::TensorArgument& value, Sink sink) {
+    copied_[value.name] = sinks_.size();
+    sinks_.push_back(std::move(sink));
+  }
+
+  std::optional<std::size_t> find_copied(const pt2wire::OutputSpec& spec) const {
+    if (spec.tag() != pt2wire::OutputSpec::Tag::user_output) return {};
+    const auto* const value = spec.user_output().arg.get_if<Argument::Tag::as_tensor>();
+    const auto found = value == nullptr ? copied_.end() : copied_.find(value->name);
+    return found == copied_.end() ? std::nullopt : std::optional(found->second);
   }
 
   /// The inputs as the graph takes them.
@@ -151,17 +171,20 @@ class Program {
     return taken;
   }
 
+  /// Copies first. A value that was copied and is an output, too, is what it was copied into: the value itself may be a
+  /// tensor that another copy has changed since.
   Values deliver(Values outputs, const Values& inputs) const {
+    for (std::size_t i = 0; i != outputs.size(); ++i) {
+      const Sink& sink = sinks_[i];
+      const at::Tensor target = sink.user_input ? inputs[*sink.user_input].toTensor() : sink.weight;
+      if (!target.defined()) continue;
+      target.copy_(outputs[i].toTensor());
+      outputs[i] = target;
+    }
     Values results;
     for (std::size_t i = 0; i != outputs.size(); ++i) {
       const Sink& sink = sinks_[i];
-      if (sink.weight.defined()) {
-        sink.weight.copy_(outputs[i].toTensor());
-      } else if (sink.user_input) {
-        inputs[*sink.user_input].toTensor().copy_(outputs[i].toTensor());
-      } else {
-        results.push_back(std::move(outputs[i]));
-      }
+      if (!sink.weight.defined() && !sink.user_input) results.push_back(outputs[sink.copied.value_or(i)]);
     }
     return results;
   }
@@ -176,6 +199,7 @@ class Program {
   std::vector<InputCheck> checks_;                ///< per input that the caller gives
   std::map<std::string_view, std::size_t> user_inputs_;
   std::vector<Sink> sinks_;                       ///< per output of the graph
+  std::map<std::string_view, std::size_t> copied_;  ///< the last output by which a value goes into a tensor
 };
 
 }  // namespace run

@@ -33,7 +33,8 @@ inline Bytes map_file(const std::string& path, bool private_writes = false) {
       if (number >= 0) ::close(number);
     }
   };
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // Without waiting for somebody to write into a pipe, which is refused.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.number < 0) throw fail("cannot open the file");
   struct stat status;
   if (::fstat(file.number, &status) != 0) throw fail("cannot look at the file");

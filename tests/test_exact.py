@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import io
 import math
 import operator
@@ -61,6 +62,26 @@ def test_notes_come_back_as_they_were(note: Any, form: Any) -> None:
     assert_same_program(ep, loaded)
     assert repr(loaded.graph_module.meta["custom"]) == repr(note)
     assert pt2wire.validate(pt2wire.to_tree(ep)) == []
+
+
+class Count(int):
+    """A number of a class of its own."""
+
+
+class Level(enum.IntEnum):
+    """Numbers with names."""
+
+    LOW = 3
+
+
+@pytest.mark.parametrize("constant", [Count(3), Level.LOW])
+@pytest.mark.parametrize("make", [lambda c: {"a": c}, lambda c: {"a": (c,)}, lambda c: {c: Place(c, [c])}])
+def test_constants_of_a_class_in_notes_come_back_plain_with_a_warning(constant: Any, make: Any) -> None:
+    ep, file = _program(make(constant)), io.BytesIO()
+    with pytest.warns(UserWarning, match=f"class {type(constant).__name__} comes back as the plain"):
+        pt2wire.save(ep, file)
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert repr(loaded.graph_module.meta["custom"]) == repr(make(3))
 
 
 def _parts(self: Any, x: torch.Tensor, condition: torch.Tensor) -> Any:

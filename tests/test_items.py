@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import operator
+import warnings
 from typing import Any
 
 import pt2wire
@@ -141,6 +142,31 @@ def test_what_takes_none_of_the_outputs_is_refused() -> None:
     _twin(node_named(ep, "getitem"), index=2)
     with pytest.raises(SerializeError, match="topk: expected one of 2 outputs, found another as `getitem_2`"):
         pt2wire.to_tree(ep)
+
+
+@pytest.mark.parametrize("kind, value", [("int", 3), ("float", 1.5), ("bool", True)])
+def test_a_warning_names_outputs_that_pytorch_cannot_read(kind: str, value: Any) -> None:
+    def beside_a_number(x: torch.Tensor) -> Any:
+        return x + 1, value
+
+    _LIBRARY.define(f"beside_{kind}(Tensor x) -> (Tensor, {kind})")
+    _LIBRARY.impl(f"beside_{kind}", beside_a_number, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"pt2wire_items::beside_{kind}", beside_a_number, lib=_LIBRARY)
+    operator_of = getattr(torch.ops.pt2wire_items, f"beside_{kind}")
+    ep, file = exported(lambda self, x: operator_of(x), torch.ones(2)), io.BytesIO()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        pt2wire.save(ep, file)
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert str(loaded.graph) == str(ep.graph)
+    assert loaded.module()(torch.ones(2))[1] == value
+    try:
+        pytorch_load(file.getvalue())
+    except RuntimeError:
+        (warning,) = warned
+        assert f"a {kind} among the outputs of `beside_{kind}`" in str(warning.message)
+    else:
+        assert not warned
 
 
 def _lying(items: list[types.GetItem]) -> types.ExportedProgram:

@@ -198,12 +198,10 @@ def export_note(note: Any) -> types.Value | None:
     """
     try:
         for kind in dict.fromkeys(_lost_classes(note)):
-            warn_user(
-                f"a note of class {kind} comes back as the plain container that it is, without the class"
-            )
+            warn_user(f"a note of class {kind} comes back as the plain value that it is, without the class")
         if not note or _survives_json(note):
             return None
-        return export_plain_value(note)
+        return export_plain_value(_with_plain_constants(note))
     except (SerializeError, RecursionError) as error:
         if isinstance(error, RecursionError):
             raise SerializeError(
@@ -214,16 +212,33 @@ def export_note(note: Any) -> types.Value | None:
         ) from error
 
 
+def _with_plain_constants(note: Any) -> Any:
+    """A note whose texts and numbers are of no class of their own, as JSON has them beside it."""
+    if isinstance(note, dict):
+        return {_with_plain_constants(key): _with_plain_constants(value) for key, value in note.items()}
+    if isinstance(note, list):
+        return list(map(_with_plain_constants, note))
+    if isinstance(note, tuple):
+        return tuple.__new__(type(note), map(_with_plain_constants, note))
+    make = _CONSTANTS.get(next((kind for kind in _CONSTANTS if isinstance(note, kind)), bool))
+    return note if make is None or isinstance(note, bool) else make(note)
+
+
+_CONSTANTS: dict[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
+_PLAIN = (dict, list, tuple, str, bool, int, float)
+
+
 def _lost_classes(note: Any) -> Iterator[str]:
-    """The classes of containers in a note that `Value` does not have, such as `OrderedDict`."""
-    kind = next((plain for plain in (dict, list, tuple) if isinstance(note, plain)), None)
+    """The classes of values in a note that `Value` does not have, such as `OrderedDict`."""
+    kind = next((plain for plain in _PLAIN if isinstance(note, plain)), None)
     if kind is None:
         return
     own = type(note)
     plain = own is kind or own.__module__.startswith("torch.fx.")  # those of FX are plain
     if not plain and not pytree.is_namedtuple_class(own):
         yield own.__qualname__
-    for item in note.values() if isinstance(note, dict) else note:
+    inner = (*note, *note.values()) if kind is dict else note if kind in (list, tuple) else ()
+    for item in inner:
         yield from _lost_classes(item)
 
 

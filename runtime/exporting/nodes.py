@@ -292,7 +292,14 @@ def _export_multiple(node: Node, results: Sequence[Any], values: Values) -> list
             outputs.append(_export_tensors(result, owners, unused, values))
         else:
             outputs.append(export_value(owners[0].name if owners else unused, result, owners, values))
+        if outputs[-1].type not in _READ_AMONG_SEVERAL:
+            kind = type(result).__name__
+            values.program.refused.append(f"a {kind} among the outputs of `{node.name}`")
     return outputs
+
+
+#: What PyTorch's reader takes for one of several outputs.
+_READ_AMONG_SEVERAL = frozenset({"as_none", "as_tensor", "as_tensors", "as_sym_int", "as_sym_float"})
 
 
 def _export_tensors(

@@ -129,6 +129,17 @@ programs.
 A note under `custom` that holds something else than texts, numbers, lists, tuples and dicts, such as bytes
 or a tensor, is refused by name on a call and on the graph, by PyTorch too. On an input or output, whose notes
 PyTorch drops, pt2wire leaves it out, with a warning.
+A note of a class of its own, such as an `OrderedDict` or one derived from `int`, comes back without the
+class, as PyTorch has it; a warning says so.
+
+Programs in which `torch.autocast` goes around control flow such as `torch.cond` keep calls of
+`torch.amp.autocast_mode._enter_autocast` and `_exit_autocast`; neither PyTorch nor pt2wire saves them. Inside
+of the branches it is fine. Nor does either save a dictionary of inputs with bytes as keys, or a strict export
+that holds a custom object of its module as an attribute.
+
+PyTorch merges `getitem` nodes that take one output, whenever it makes an `ExportedProgram`. Those that a
+graph got afterwards come back, but a signature that `preserve_module_call_signature` asked for names the
+first of them.
 
 Calls of Triton kernels, which `run_decompositions(decompose_custom_triton_ops=True)` takes out of operators
 made with `torch.library.triton_op`, are neither saved nor loaded yet; pt2wire refuses them by name. PyTorch

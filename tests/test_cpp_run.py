@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -273,6 +274,22 @@ class _Delay(torch.nn.Module):
         self.before.copy_(self.last)
         self.last.copy_(x)
         return self.before, self.last, x + n
+
+
+def test_inputs_that_share_memory_share_it(tmp_path: Path) -> None:
+    def forward(self: Any, x: Any, y: Any, factor: float) -> Any:
+        x.add_(1)
+        return y * factor
+
+    memory = torch.arange(6.0)
+    ep = exported(forward, torch.ones(4), torch.ones(4), math.nan)
+    model, inputs, outputs = (tmp_path / name for name in ("model.pt2", "inputs.pt", "outputs.pt"))
+    pt2wire.save(ep, model, compress=False)
+    torch.save([memory[1:5], memory[:4], math.nan], inputs)
+    assert run_all([[model, inputs, outputs]]) == ["ok"]
+    changed = torch.load(outputs, weights_only=True)[1]
+    ep.module()(memory[1:5], memory[:4], math.nan)
+    assert torch.equal(changed[0], memory[1:5]) and torch.equal(changed[1], memory[:4])
 
 
 def test_outputs_that_go_into_buffers_are_what_they_were_then(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def _alone(made: Path) -> Iterator[None]:
         yield
 
 
-def run(command: Sequence[str | Path], data: bytes = b"", timeout: float = 600) -> bytes:
+def run(command: Sequence[str | Path], data: bytes = b"", timeout: float = 1_800) -> bytes:
     """Runs a program to its end; anything but exit code 0 fails the test with what it printed."""
     done = subprocess.run(
         [str(part) for part in command], input=data, capture_output=True, timeout=timeout, check=False

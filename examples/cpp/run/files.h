@@ -1,12 +1,16 @@
 // Part of the example `run`. Inputs and outputs as files that torch.save and torch.load write and read.
 #pragma once
 
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/import_read.h>
 #include <torch/csrc/jit/serialization/pickle.h>
+#include <torch/csrc/jit/serialization/storage_context.h>
 
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,13 +20,16 @@
 
 namespace run {
 
-/// Reads what `torch.save([...], path)` wrote: a list or tuple of tensors, numbers, texts and None.
+/// Reads what `torch.save([...], path)` wrote: a list or tuple of tensors, numbers, texts and None. Tensors that share a storage
+/// there share one here, as a program may change it.
 inline Values read_inputs(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file.good() && !file.eof()) throw Error("cannot read the file", Error::no_offset, path);
+  if (!file.good()) throw Error("cannot read the file", Error::no_offset, path);
   try {
-    const IValue value = torch::jit::pickle_load(bytes);
+    caffe2::serialize::PyTorchStreamReader reader(&file);
+    const IValue value = torch::jit::readArchiveAndTensors(
+        "data", "", "", std::nullopt, std::nullopt, std::nullopt, reader, torch::jit::Unpickler::defaultTypeParser,
+        std::make_shared<torch::jit::DeserializationStorageContext>());
     if (value.isTuple()) return value.toTupleRef().elements().vec();
     return items_of(value);
   } catch (const c10::Error& error) {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <sstream>
@@ -126,7 +127,8 @@ inline InputCheck constant_check(const pt2wire::ConstantValue& constant, const s
   });
   const IValue value = constant.tag() == pt2wire::ConstantValue::Tag::as_none ? IValue() : expected;
   return [=](const IValue& found, SizeMatcher&) {
-    if (found.tagKind() == value.tagKind() && found == value) return found;
+    const bool both_nan = found.isDouble() && value.isDouble() && std::isnan(found.toDouble()) && std::isnan(value.toDouble());
+    if (both_nan || (found.tagKind() == value.tagKind() && found == value)) return found;
     fail(place + ": expected " + text_of(value) + " as in the export, found " + text_of(found));
   };
 }

@@ -231,9 +231,12 @@ def _spelled(ref: TypeRef, names: dict[str, str]) -> str:
 
 
 def additions(changes: Changes) -> Iterator[tuple[str, TypeDef | Member]]:
-    """Types, and members of types that were there before, which have come: shown name and definition."""
+    """Types and members that have come, of new types only what came later: shown name and definition."""
     for definition in changes.added:
         yield definition.name, definition
+        for member in members(definition):
+            if (member.since, member.since_revision) != (definition.since, definition.since_revision):
+                yield f"{definition.name}.{member.name}", member
     for pair in changes.pairs:
         for member in pair.added:
             yield f"{pair.after.name}.{member.name}", member

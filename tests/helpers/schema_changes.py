@@ -634,4 +634,17 @@ MENDED = {
         "types:\n": "types:\n"
         + CHOICE.replace("Choice", "Pick").replace("8.2", "8.21").replace("id: 10", "id: 11")
     },
+    "a new type, and a member of it, each with its minor version": {
+        'version: "8.20"\n': 'version: "8.22"\n',
+        LOG: LOG + LOG.replace("8.20", "8.21") + LOG.replace("8.20", "8.22"),
+        "types:\n": "types:\n"
+        + CHOICE.replace("Choice", "Pick").replace("8.2", "8.21")
+        + '      as_real: {id: 30, type: double, since: "8.22", doc: R.}\n',
+    },
+    "an own type, and a field of it, each with its revision": {
+        "revision: 1\n": "revision: 3\n",
+        "types:\n": "types:\n"
+        + OWN.replace("  Own:", "  Extra:").replace("since_revision: 1", "since_revision: 2").rstrip("\n")
+        + "\n      later: {id: 900, type: optional i64, since_revision: 3, default: null, doc: L.}\n",
+    },
 }

@@ -167,7 +167,7 @@ def test_a_repeated_getitem_does_not_touch_its_namesake_in_a_subgraph():
     assert operands(pytorch_json(ep)) == ["getitem", "getitem", "getitem_2"]
 
 
-@pytest.mark.parametrize("index", [-2, slice(0, 1)])
+@pytest.mark.parametrize("index", [-3, 2, slice(0, 1)])
 def test_a_getitem_that_names_no_output_is_refused(index):
     ep = exported(lambda self, x: x.split(2)[0] + 1, torch.randn(4))
     node_named(ep, "getitem").args = (node_named(ep, "split"), index)

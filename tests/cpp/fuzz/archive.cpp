@@ -1,13 +1,14 @@
 // Fuzzes the archive reader: the zip directory, the index, programs and weights. What the reader accepts is read in full:
 // every record, every program, and of every weight the bytes that its metadata reach.
 //
-// Most changes of an archive end at a CRC. So half of what the fuzzer makes gets the CRCs that its records have, before
-// it is run and stored.
+// Most changes of an archive end at a CRC, or at a size that stands in four places. So half of what the fuzzer makes gets the
+// CRCs that its records have, before it is run and stored, and in some a stored record gets another size in all of them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,7 +74,7 @@ void read_everything(const Archive& archive) {
   }
 }
 
-// CRCs. The file is read as loosely as it can be: what the strict reader makes of the result is what is tested.
+// CRCs and sizes. The file is read as loosely as it can be: what the strict reader makes of the result is what is tested.
 
 std::uint64_t number(const std::uint8_t* at, std::size_t size) {
   std::uint64_t value = 0;
@@ -85,24 +86,52 @@ void put(std::uint8_t* at, std::uint32_t value) {
   for (std::size_t i = 0; i != 4; ++i) at[i] = static_cast<std::uint8_t>(value >> (8 * i));
 }
 
-void mend_crcs(std::uint8_t* data, std::size_t size) {
+/// Visits stored records: where the directory and where the record itself has its header.
+template <class Visit>
+void each_stored(std::uint8_t* data, std::size_t size, Visit&& visit) {
   for (std::size_t at = 0; at + 46 <= size; ++at) {
     if (number(data + at, 4) != 0x02014b50 || number(data + at + 10, 2) != 0) continue;
-    const std::uint64_t length = number(data + at + 24, 4), local = number(data + at + 42, 4);
-    if (local > size || size - local < 30) continue;
-    const std::uint64_t start = local + 30 + number(data + local + 26, 2) + number(data + local + 28, 2);
-    if (start > size || size - start < length) continue;
-    const std::uint32_t crc = crc32(data + start, length);
-    put(data + at + 16, crc);
-    if (number(data + local + 14, 4) != 0) put(data + local + 14, crc);
+    const std::uint64_t local = number(data + at + 42, 4);
+    if (local <= size && size - local >= 30) visit(data + at, data + local);
   }
+}
+
+void mend_crcs(std::uint8_t* data, std::size_t size) {
+  each_stored(data, size, [&](std::uint8_t* entry, std::uint8_t* local) {
+    const std::uint64_t length = number(entry + 24, 4);
+    const std::uint64_t start = static_cast<std::uint64_t>(local - data) + 30 + number(local + 26, 2) + number(local + 28, 2);
+    if (start > size || size - start < length) return;
+    const std::uint32_t crc = crc32(data + start, length);
+    put(entry + 16, crc);
+    if (number(local + 14, 4) != 0) put(local + 14, crc);
+  });
+}
+
+/// One record gets a size up to a little beyond the end of the file.
+void resize_record(std::uint8_t* data, std::size_t size, std::minstd_rand& chance) {
+  std::size_t count = 0;
+  each_stored(data, size, [&](std::uint8_t*, std::uint8_t*) { ++count; });
+  std::size_t left = count == 0 ? 0 : chance() % count;
+  each_stored(data, size, [&](std::uint8_t* entry, std::uint8_t* local) {
+    if (left-- != 0) return;
+    const std::uint32_t length = static_cast<std::uint32_t>(chance() % (size + 4096));
+    for (std::uint8_t* const at : {entry + 20, entry + 24}) put(at, length);
+    for (std::uint8_t* const at : {local + 18, local + 22}) {
+      if (number(at, 4) != 0) put(at, length);  // 0 where the sizes stand behind the content
+    }
+  });
 }
 
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size, unsigned seed) {
-  size = LLVMFuzzerMutate(data, size, max_size);
-  if (seed % 2 == 0) mend_crcs(data, size);
+  std::minstd_rand chance(seed);
+  if (chance() % 8 == 0) {
+    resize_record(data, size, chance);
+  } else {
+    size = LLVMFuzzerMutate(data, size, max_size);
+  }
+  if (chance() % 2 == 0) mend_crcs(data, size);
   return size;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import operator
+import re
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -148,7 +149,10 @@ def _shape_env(ep: ExportedProgram) -> Any:
 
 
 def _environment(ep: ExportedProgram) -> dict[str, str]:
-    """What the ShapeEnv knows about the symbols before it learns the guards, which PyTorch's never does."""
+    """What the ShapeEnv knows about the symbols before it learns the guards, which PyTorch's never does.
+
+    PyTorch's does not learn either that 0 and 1 are special: see `Symbols.take_for_special`.
+    """
     shape_env = _shape_env(ep)
     if shape_env is None:
         return {}
@@ -156,7 +160,7 @@ def _environment(ep: ExportedProgram) -> dict[str, str]:
     floats = ("zf", "zuf")
     known: dict[str, Any] = {
         "ranges": {
-            s.name: str(r)
+            s.name: re.sub(r"^VR\[[01],", "VR[2,", str(r)) if s.name.startswith("s") else str(r)
             for s, r in shape_env.var_to_range.items()
             if s.is_Symbol and not s.name.startswith(floats)
         },

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import yaml
+
 from .changes import members, number
 from .faults import with_article
 from .lint import FIRST_OWN_ID
@@ -68,8 +70,10 @@ def _numbers(schema: Schema, torch: TorchSchema, additions: list[str]) -> Iterat
         lines = [
             "# At the top:",
             f'version: "{torch.version}"',
-            "# At the end of `log`:",
         ]
+        if torch.version.major > schema.version.major:  # whose readers take no older file
+            lines.append(f'oldest_version: "{torch.version.major}.0"')
+        lines.append("# At the end of `log`:")
         for version in versions_between(schema.version, torch.version):
             lines += _log_line(version, NO_RELEASE, NO_ADDITION)
         lines += _log_line(torch.version, torch.release, note)
@@ -132,7 +136,7 @@ def _new_type(theirs: TorchType, torch: TorchSchema) -> str:
     body = "values" if theirs.kind is Kind.ENUM else "fields"
     lines = [
         "# Under `types`:",
-        f"  {theirs.name}:",
+        f"  {_as_text(theirs.name)}:",
         f"    kind: {theirs.kind.value}",
         f'    since: "{torch.version}"',
         f"    doc: {_DOC}",
@@ -170,8 +174,15 @@ def _entry(member: TorchMember, since: TorchSchema | None) -> list[str]:
     else:
         facts = [f"id: {member.number}", f"type: {member.type}"]
     facts += [f'since: "{since.version}"'] if since is not None else []
-    facts += [f"default: {member.default}"] if member.default is not None else []
-    return [f"      {member.name}:", *(f"        {fact}" for fact in (*facts, f"doc: {_DOC}"))]
+    if member.default is not None:
+        is_text = member.default not in ("true", "false", "null")
+        facts.append(f"default: {_as_text(member.default) if is_text else member.default}")
+    return [f"      {_as_text(member.name)}:", *(f"        {fact}" for fact in (*facts, f"doc: {_DOC}"))]
+
+
+def _as_text(name: str) -> str:
+    """A name as YAML reads it as text, which takes `yes` for a boolean."""
+    return json.dumps(name) if isinstance(yaml.safe_load(name), bool | None) else name
 
 
 def _contradictions(schema: Schema, ours: dict[str, TypeDef], torch: TorchSchema) -> Iterator[str]:

@@ -227,6 +227,22 @@ def test_defaults_of_every_kind_are_the_same_once_pasted(
     assert fields["new_6"].value == five
 
 
+def test_names_that_yaml_takes_for_something_else_are_quoted_and_a_major_version_reads_no_older_files(
+    torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    major = NOW.major + 1
+    extend(torch, "ScalarType", f"off = {VALUE},", f"'off': {VALUE}")
+    extend(torch, "Node", f"{FIELD}: ScalarType yes;", f"'yes':\n  type: ScalarType\n  default: '{VALUE}'")
+    doctor(torch, "schema.yaml", (f"- {NOW.major}\n- {NOW.minor}\nTREESPEC", f"- {major}\n- 0\nTREESPEC"))
+    assert main(["compare-torch", "--schema", str(SCHEMA), "--torch", str(torch)]) == 1
+    printed = capsys.readouterr().out
+    (oldest,) = re.findall(r"^oldest_version: .*\n", printed, re.M)
+    edit, path = pasted(printed.replace(oldest, "")), tmp_path / "schema.yaml"
+    path.write_text(re.sub(r"^oldest_version: .*\n", oldest, edit.text, flags=re.M))
+    assert main(["compare-torch", "--schema", str(path), "--torch", str(torch)]) == 0
+    assert f'oldest_version: "{major}.0"' in path.read_text()
+
+
 @pytest.mark.parametrize("added", [True, False])
 def test_versions_that_no_release_writes_get_their_lines_in_the_log(
     torch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], added: bool

@@ -147,9 +147,10 @@ class _Resolver:
         self._reader.check_name(name, entry, "a type's name")
         body = entry.value.entries if isinstance(entry.value, Mapping) else {}
         kind = body["kind"].value if "kind" in body else None
-        is_enum = isinstance(kind, Scalar) and kind.text == "enum"
-        is_union = isinstance(kind, Scalar) and kind.text == "union"
-        self._kinds[name] = Kind.ENUM if is_enum else Kind.UNION if is_union else Kind.STRUCT
+        text = kind.text if isinstance(kind, Scalar) else ""
+        # What has values was meant for an enum, however its kind is misspelled.
+        meant = Kind.ENUM if "values" in body else Kind.STRUCT
+        self._kinds[name] = next((each for each in Kind if each.value == text), meant)
         values = body["values"].value if "values" in body else None
         if isinstance(values, Mapping):
             self._enum_names[name] = tuple(values.entries)

@@ -221,6 +221,15 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "wrong-value",
         "enum, struct or union, found `message`",
     ),
+    "an enum whose kind is misspelled, but for which its users are fine": (
+        indented(
+            ENUM.replace("kind: enum", f"kind: {MARK}enumm")
+            + STRUCT
+            + "    e: {id: 20, type: E, default: ONE, doc: E.}\n"
+        ),
+        "wrong-value",
+        "enum, struct or union, found `enumm`",
+    ),
     "values in a struct": (
         indented(STRUCT + f"  {MARK}values: {{}}\n"),
         "unknown-key",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ import torch
 from pt2wire.validation import RULES, validate
 from torch import nn
 
-from .helpers.archives import record, saved, with_records
+from .helpers.archives import linear_program, record, saved, with_records
 
 WEIGHT = "data/weights/weight_0"
 
@@ -172,3 +173,12 @@ def test_findings_are_listed_up_to_a_number_and_each_in_a_few_words(file: bytes)
     assert 1_000 < len(found) < 1_100
     assert "more" in {finding.rule for finding in found}
     assert max(len(str(finding)) for finding in found) < 5_000
+
+
+def test_text_that_no_file_can_hold_is_found() -> None:
+    tree = pt2wire.to_tree(linear_program())
+    tree.graph_module.graph.nodes[0].metadata["note"] = "a\ud800"
+    (finding,) = pt2wire.validate(tree)
+    assert finding.path == "graph_module.graph.nodes[0].metadata['note']"
+    with pytest.raises(pt2wire.SerializeError, match=re.escape(f"{finding.path}: {finding.message}")):
+        pt2wire.to_json(tree)

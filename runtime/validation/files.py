@@ -25,7 +25,7 @@ from ..permissions import Permissions, permit
 from ..warning import warn_user
 from .payloads import validate_payloads
 from .rules import Findings
-from .trees import validate_tree, validate_types
+from .trees import validate_texts, validate_tree, validate_types
 
 
 def validate(
@@ -65,7 +65,8 @@ def validate(
     if isinstance(artifact, types.ExportedProgram):
         if name is not None:
             raise TypeError("expected no name beside a tree, which is one program")
-        return validate_types(artifact) or _validate_program(artifact, permit(limits=limits))
+        unwritable = validate_types(artifact) or validate_texts(artifact)
+        return unwritable or _validate_program(artifact, permit(limits=limits))
     if not isinstance(artifact, str | os.PathLike) and not hasattr(artifact, "read"):
         raise mistaken("a tree, a path or a binary file object", artifact)
     if name is not None:

@@ -50,6 +50,25 @@ def validate_types(tree: types.ExportedProgram) -> list[Finding]:
     return findings.found
 
 
+def validate_texts(tree: types.ExportedProgram) -> list[Finding]:
+    """Checks that UTF-8 can hold the texts of a tree, whose types are right: one from a file has no others.
+
+    Example:
+        >>> import pt2wire, torch
+        >>> tree = pt2wire.to_tree(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+        >>> tree.graph_module.graph.nodes[0].metadata["note"] = chr(0xD800)
+        >>> for finding in validate_texts(tree):
+        ...     print(finding.message)
+        expected text that UTF-8 can hold, found a lone surrogate at 0
+    """
+    findings = Findings()
+    try:
+        json_codec.encode(tree)
+    except CodecError as error:
+        findings.add("type", error.path, error.message)
+    return findings.found
+
+
 def validate_tree(tree: types.ExportedProgram, permissions: Permissions = NO_PERMISSIONS) -> list[Finding]:
     """Checks the structure of a program; needs no torch, and runs nothing of the program.
 

@@ -44,8 +44,7 @@ _OF_EACH = _names(
     "abs alias asin asinh atan atanh ceil clone coalesce deg2rad detach div erf erfinv expm1 floor frac"
     " isinf isnan isneginf isposinf log1p mul neg permute pow rad2deg relu round select sgn sign sin sinh"
     " sqrt square sum t tan tanh transpose trunc unsqueeze zero zeros_like to _to_copy index_select cat"
-    " narrow_copy"
-    " _coalesce sparse_mask lift_fresh_copy"
+    " narrow_copy _coalesce sparse_mask lift_fresh_copy _sparse_softmax _sparse_log_softmax _sparse_sum"
 )
 _WITH_DENSE = _names("add sub bmm matmul mm mv _sparse_mm")
 _DENSE = _names(

@@ -276,6 +276,26 @@ class _Delay(torch.nn.Module):
         return self.before, self.last, x + n
 
 
+def test_a_loop_that_makes_no_trip_gives_tensors_of_its_own(tmp_path: Path) -> None:
+    def forward(self: Any, i: Any, x: Any, n: int) -> Any:
+        _, y = torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (i, x))
+        x.add_(1)
+        return y, x + n
+
+    ep = exported(forward, torch.tensor(0), torch.ones(2), 2**40)
+    model = tmp_path / "model.pt2"
+    pt2wire.save(ep, model, compress=False)
+    call, expected = [model], []
+    for start in (5, 1):
+        call += [tmp_path / f"{start}.in", tmp_path / f"{start}.out"]
+        torch.save([torch.tensor(start), torch.ones(2), torch.tensor(2**40)], call[-2])
+        expected.append(list(ep.module()(torch.tensor(start), torch.ones(2), 2**40)))
+    assert run_all([call]) == ["ok"]
+    found = [list(torch.load(path, weights_only=True)[0]) for path in call[2::2]]
+    for ours, theirs in zip(found, expected, strict=True):
+        assert all(map(torch.equal, ours, theirs))
+
+
 def test_inputs_that_share_memory_share_it(tmp_path: Path) -> None:
     def forward(self: Any, x: Any, y: Any, factor: float) -> Any:
         x.add_(1)
@@ -305,7 +325,8 @@ def test_outputs_that_go_into_buffers_are_what_they_were_then(tmp_path: Path) ->
         expected.append([each.clone() for each in module(x, number)])
     assert run_all([call]) == ["ok"]
     found = [list(torch.load(path, weights_only=True)[0]) for path in call[2::2]]
-    assert found == expected
+    for ours, theirs in zip(found, expected, strict=True):
+        assert all(map(torch.equal, ours, theirs))
 
 
 def test_commands_that_cannot_be_carried_out(linear: Path, tmp_path: Path) -> None:

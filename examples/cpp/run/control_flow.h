@@ -65,12 +65,22 @@ inline Function cond(const Subgraphs& graphs) {
   return [graphs](const Values& in) { return graphs[is_true(in.at(0)) ? 0 : 1](items_of(in.at(1))); };
 }
 
-/// (carried, additional): the second subgraph makes the next of what is carried, while the first says so.
+/// (carried, additional): the second subgraph makes the next of what is carried, while the first says so. Results are tensors of
+/// their own also where it never does.
 inline Function while_loop(const Subgraphs& graphs) {
   return [graphs](const Values& in) {
     Values carried = items_of(in.at(0));
     const Values additional = items_of(in.at(1));
-    while (is_true(graphs[0](joined(carried, additional)).at(0))) carried = graphs[1](joined(carried, additional));
+    const auto goes_on = [&] { return is_true(graphs[0](joined(carried, additional)).at(0)); };
+    if (!goes_on()) {
+      for (IValue& value : carried) {
+        if (value.isTensor()) value = value.toTensor().clone();
+      }
+      return carried;
+    }
+    do {
+      carried = graphs[1](joined(carried, additional));
+    } while (goes_on());
     return carried;
   };
 }

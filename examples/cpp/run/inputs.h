@@ -98,15 +98,20 @@ inline InputCheck tensor_check(const pt2wire::TensorMeta& meta, const std::strin
   };
 }
 
-/// The check of an integer that the program computes with. It may be in a tensor without dimensions, as files of torch.save
-/// have integers that libtorch does not read.
+/// The integer in a tensor without dimensions, as files of torch.save have integers that libtorch does not read; others as they
+/// are.
+inline IValue unwrapped(const IValue& value) {
+  const bool wraps = value.isTensor() && value.toTensor().dim() == 0 && value.toTensor().scalar_type() == at::kLong;
+  return wraps ? IValue(value.toTensor().item<std::int64_t>()) : value;
+}
+
+/// The check of an integer that the program computes with.
 inline InputCheck integer_check(const pt2wire::SymInt& integer, const std::string& place) {
   const ExpectedSize expected{place, size_expression(integer)};
   return [=](const IValue& value, SizeMatcher& matcher) -> IValue {
-    const bool wrapped = value.isTensor() && value.toTensor().dim() == 0 && value.toTensor().scalar_type() == at::kLong;
-    if (!value.isInt() && !wrapped) fail(place + ": expected an integer, found " + value.tagKind());
-    const std::int64_t number = wrapped ? value.toTensor().item<std::int64_t>() : value.toInt();
-    matcher.expect(expected, number);
+    const IValue number = unwrapped(value);
+    if (!number.isInt()) fail(place + ": expected an integer, found " + value.tagKind());
+    matcher.expect(expected, number.toInt());
     return number;
   };
 }
@@ -126,7 +131,8 @@ inline InputCheck constant_check(const pt2wire::ConstantValue& constant, const s
     fail("a constant input of a kind that is not known");
   });
   const IValue value = constant.tag() == pt2wire::ConstantValue::Tag::as_none ? IValue() : expected;
-  return [=](const IValue& found, SizeMatcher&) {
+  return [=](const IValue& given, SizeMatcher&) {
+    const IValue found = value.isInt() ? unwrapped(given) : given;
     const bool both_nan = found.isDouble() && value.isDouble() && std::isnan(found.toDouble()) && std::isnan(value.toDouble());
     if (both_nan || (found.tagKind() == value.tagKind() && found == value)) return found;
     fail(place + ": expected " + text_of(value) + " as in the export, found " + text_of(found));

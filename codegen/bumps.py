@@ -70,6 +70,8 @@ def _version_lowered(before: Schema, after: Schema) -> Iterator[Report]:
 def _version_skips(before: Schema, after: Schema) -> Iterator[Report]:
     """PyTorch may go on by several versions between two of its releases; then the log has them all."""
     came = {item.since for _, item in additions(compare(before, after)) if item.since is not None}
+    if _widened(before, after, own=False):
+        came.add(after.version)  # nothing says when
     told = {line.version for line in after.log} | came
     skipped = [version for version in versions_between(before.version, after.version) if version not in told]
     same_major = after.version.major == before.version.major
@@ -126,10 +128,12 @@ def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
 def _revision_skips(before: Schema, after: Schema) -> Iterator[Report]:
     own = {item.since_revision for _, item in additions(compare(before, after))}
     came = {number for number in own if number is not None and number > before.revision}
-    # What changed otherwise came with the last revision.
-    otherwise = breaks(before, after, own=True) or _widened(before, after, own=True)
-    last = after.revision + 1 if came and not otherwise else after.revision
-    skipped = next((number for number in range(before.revision + 1, last) if number not in came), None)
+    # Nothing says with which revision what changed otherwise came.
+    otherwise = breaks(before, after, own=True) + len(_given_way(before, after))
+    otherwise += len(_widened(before, after, own=True))
+    last = after.revision + 1 if came or otherwise else after.revision
+    untold = [number for number in range(before.revision + 1, last) if number not in came]
+    skipped = untold[0] if len(untold) > otherwise else None
     if skipped is not None:
         right = skipped if any(number > skipped for number in came) else skipped - 1
         message = f"`revision` was {before.revision} and is {after.revision}, but nothing came with {skipped}"

@@ -230,13 +230,18 @@ def _spelled(ref: TypeRef, names: dict[str, str]) -> str:
             return str(ref)
 
 
+def came_later(definition: TypeDef) -> Iterator[Member]:
+    """Members that a type got in a later version or revision than the one that it came with."""
+    for member in members(definition):
+        if (member.since, member.since_revision) != (definition.since, definition.since_revision):
+            yield member
+
+
 def additions(changes: Changes) -> Iterator[tuple[str, TypeDef | Member]]:
     """Types and members that have come, of new types only what came later: shown name and definition."""
     for definition in changes.added:
         yield definition.name, definition
-        for member in members(definition):
-            if (member.since, member.since_revision) != (definition.since, definition.since_revision):
-                yield f"{definition.name}.{member.name}", member
+        yield from ((f"{definition.name}.{member.name}", member) for member in came_later(definition))
     for pair in changes.pairs:
         for member in pair.added:
             yield f"{pair.after.name}.{member.name}", member

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .changes import Changes, Member, MemberPair, owned_by
+from .changes import Changes, Member, MemberPair, came_later, owned_by
 from .model import EnumValue, Field, Kind, MapType, is_wide
 from .rules import Break
 
@@ -23,11 +23,15 @@ def types_changed(changes: Changes) -> Iterator[Break]:
 
 
 def required_added(changes: Changes) -> Iterator[Break]:
-    for pair in changes.same_kind:
-        for member in pair.added if pair.after.kind is Kind.STRUCT else ():
-            if isinstance(member, Field) and member.default is None and not member.optional:
-                message = f"`{pair.after.name}.{member.name}` is new and has no default: older files lack it"
-                yield Break(member.position, message, owned_by(pair.after, member))
+    later = [(pair.after, member) for pair in changes.same_kind for member in pair.added]
+    # There may be files of the version that a new type came with.
+    later += [(definition, member) for definition in changes.added for member in came_later(definition)]
+    for owner, member in later:
+        if owner.kind is not Kind.STRUCT or not isinstance(member, Field):
+            continue
+        if member.default is None and not member.optional:
+            message = f"`{owner.name}.{member.name}` is new and has no default: older files lack it"
+            yield Break(member.position, message, owned_by(owner, member))
 
 
 def made_required(changes: Changes) -> Iterator[Break]:

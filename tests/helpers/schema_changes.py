@@ -85,6 +85,22 @@ ADOPTED = MINOR | {
 }
 
 
+#: A type of one version, with a field of the next.
+LATER_TYPE = {
+    'version: "8.20"\n': 'version: "8.22"\n',
+    LOG: LOG + LOG.replace("8.20", "8.21") + LOG.replace("8.20", "8.22"),
+}
+LATER = """\
+  Extra:
+    kind: struct
+    since: "8.21"
+    doc: E.
+    fields:
+      x: {id: 10, type: i64, doc: X.}
+      is: y, since: "8.22", doc: Y.}
+"""
+
+
 def added(line: str, after: str = NOTE) -> dict[str, str]:
     return {after: after + "      " + line}
 
@@ -208,6 +224,13 @@ PAIRS = [
         {FLAG: f'      {MARK}new: {{id: 60, type: i64, since: "8.21", doc: N.}}\n' + FLAG},
         added(NEW),
         "`Thing.new` is new and has no default",
+    ),
+    Pair(
+        "required-added",
+        LATER_TYPE | {"types:\n": "types:\n" + LATER.replace("is: y", f"{MARK}y: {{id: 20, type: i64")},
+        LATER_TYPE
+        | {"types:\n": "types:\n" + LATER.replace("is: y", "y: {id: 20, type: optional i64, default: null")},
+        "`Extra.y` is new and has no default",
     ),
     Pair(
         "made-required",
@@ -620,6 +643,16 @@ MENDED = {
         '      as_bool: {id: 30, type: bool, since: "8.21", doc: B.}\n',
         "      ONE: {value: 1, c10: One, doc: O.}\n": "      ONE: {value: 1, c10: One, doc: O.}\n"
         '      TWO: {value: 2, since: "8.21", doc: T.}\n',
+    },
+    "an addition, then longer integers in JSON, each with its number": added(
+        NEW + "      " + NEW_OWN.replace("new:", "newer:")
+    )
+    | WIDENED
+    | OWN_WIDENED
+    | {
+        "revision: 1\n": "revision: 3\n",
+        'version: "8.20"\n': 'version: "8.22"\n',
+        LOG: LOG + LOG.replace("8.20", "8.21") + LOG.replace("8.20", "8.22"),
     },
     "longer integers in JSON, with both numbers": WIDENED | OWN_WIDENED | MINOR | REVISION,
     "names of ours that PyTorch adopts, with both numbers": ADOPTED | REVISION,

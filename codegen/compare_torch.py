@@ -172,7 +172,7 @@ def _entry(member: TorchMember, since: TorchSchema | None) -> list[str]:
     if not member.type:
         facts = [f"value: {member.number}"]
     else:
-        facts = [f"id: {member.number}", f"type: {member.type}"]
+        facts = [f"id: {member.number}", f"type: {_as_text(member.type)}"]
     facts += [f'since: "{since.version}"'] if since is not None else []
     if member.default is not None:
         is_text = member.default not in ("true", "false", "null")

@@ -57,12 +57,7 @@ class PayloadStorages:
         if name is None:
             return memory
         shared = self._named.setdefault(name, memory)
-        if not self.same_bytes(shared, memory):
-            raise DeserializeError(
-                f"expected the bytes of the memory {name[:80]!r}, in which it is said to lie, found others",
-                path=where,
-                hint=_CHANGED,
-            )
+        self.check_same(shared, memory, f"the memory {name[:80]!r}, in which it is said to lie", where)
         return shared
 
     def _own_memory(self, payload: Payload) -> memoryview:
@@ -75,12 +70,14 @@ class PayloadStorages:
             self._pending[key] = (payload.data, payload.in_memory())
         return self._pending[key][1]
 
-    def same_bytes(self, one: memoryview, two: memoryview) -> bool:
-        """Whether two payloads are equal; the bytes of many tensors that share one are compared once."""
-        key = (id(one), id(two))
+    def check_same(self, shared: memoryview, own: memoryview, what: str, where: str) -> None:
+        """Refuse a payload that differs from what it shares; bytes that many share are compared once."""
+        key = (id(shared), id(own))
         if key not in self._equal:
-            self._equal[key] = same_bytes(one, two)
-        return self._equal[key]
+            self._equal[key] = same_bytes(shared, own)
+        if not self._equal[key]:
+            message = f"expected the bytes of {what}, found others"
+            raise DeserializeError(message, path=where, hint=_CHANGED)
 
     def storage(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
         """The storage for what one payload is in memory, the same one each time."""
@@ -355,12 +352,7 @@ def _shared(
         raise DeserializeError(problem, path=where)
     assert owner is not None  # that is a problem
     shared = storages.memory(owner, where)
-    if not storages.same_bytes(shared, memory):
-        raise DeserializeError(
-            f"expected the bytes of {name!r}, whose storage it is said to share, found others",
-            path=where,
-            hint=_CHANGED,
-        )
+    storages.check_same(shared, memory, f"{name!r}, whose storage it is said to share", where)
     return shared
 
 

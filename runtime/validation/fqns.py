@@ -51,19 +51,25 @@ def clashes_with_subgraphs(names: Iterable[str], scope: Scope) -> Iterator[tuple
         names: The qualified name of each weight.
         scope: The graph of the program.
     """
+    held: dict[int, set[str]] = {}  # of each scope, found once for all names
     for name in names:
         inner = scope
         parts = name.split(".")
         for position, part in enumerate(parts):
-            shown = repr(".".join(parts[: position + 1])[:80])
-            if part in inner.held_attributes():
-                yield name, f"expected another name than {shown}, which a subgraph holds"
+            if id(inner) not in held:
+                held[id(inner)] = inner.held_attributes()
+            if part in held[id(inner)]:
+                yield name, f"expected another name than {_shown(parts, position)}, which a subgraph holds"
             graph = inner.subgraphs.get(part)
             if graph is not None and position == len(parts) - 1:
-                yield name, f"expected another name than {shown}, which is a subgraph"
+                yield name, f"expected another name than {_shown(parts, position)}, which is a subgraph"
             if graph is None or id(graph) not in scope.program.modules:  # a module of the weight's own
                 break
             inner = scope.program.modules[id(graph)]
+
+
+def _shown(parts: list[str], position: int) -> str:
+    return repr(".".join(parts[: position + 1])[:80])
 
 
 def _within(names: Iterable[str]) -> Iterator[tuple[str, str]]:

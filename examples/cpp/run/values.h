@@ -226,26 +226,6 @@ inline Source input_source(const pt2wire::Node& node, std::size_t i, const Names
 /// Where a result goes that has no name.
 constexpr Slot nowhere = static_cast<Slot>(-1);
 
-/// The slots for what a node makes: one for each result, in order. A list counts as its items.
-inline void define_outputs(const Argument& output, Names& names, std::vector<Slot>& slots) {
-  using Tag = Argument::Tag;
-  const auto symbolic = [&](const auto& symbol) { slots.push_back(names.define(symbol.as_name())); };
-  switch (output.tag()) {
-    case Tag::as_none: return slots.push_back(nowhere);
-    case Tag::as_tensor: return slots.push_back(names.define(output.as_tensor().name));
-    case Tag::as_sym_int: return symbolic(output.as_sym_int());
-    case Tag::as_sym_float: return symbolic(output.as_sym_float());
-    case Tag::as_sym_bool: return symbolic(output.as_sym_bool());
-    case Tag::as_tensors:
-      for (const auto& tensor : output.as_tensors()) slots.push_back(names.define(tensor.name));
-      return;
-    case Tag::as_sym_ints:
-      for (const auto& symbol : output.as_sym_ints()) symbolic(symbol);
-      return;
-    default: fail("results of kind " + std::string(output.member_name()) + " are not supported");
-  }
-}
-
 /// The names of values in what a node makes; those of a list are its items.
 inline std::vector<std::string_view> output_names(const Argument& output) {
   using Tag = Argument::Tag;
@@ -261,8 +241,14 @@ inline std::vector<std::string_view> output_names(const Argument& output) {
     case Tag::as_sym_ints:
       for (const auto& symbol : output.as_sym_ints()) names.push_back(symbol.as_name());
       return names;
-    default: return names;
+    default: fail("results of kind " + std::string(output.member_name()) + " are not supported");
   }
+}
+
+/// The slots for what a node makes: one for each result, in order. A list counts as its items.
+inline void define_outputs(const Argument& output, Names& names, std::vector<Slot>& slots) {
+  if (output.tag() == Argument::Tag::as_none) return slots.push_back(nowhere);
+  for (const std::string_view name : output_names(output)) slots.push_back(names.define(name));
 }
 
 /// In torch.fx, several nodes may take one of several outputs. Exact values name each, so that all are one value.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import logging
+import tarfile
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pt2wire
 import pytest
@@ -102,13 +105,73 @@ def test_what_a_longer_file_object_held_behind_the_archive_is_cut_off(tmp_path: 
         pt2wire.load(io.BytesIO(longer))
 
 
-def test_a_file_object_that_cannot_be_mapped_is_read(tmp_path: Path) -> None:
-    import gzip
+class _Inverted(io.FileIO):
+    """A file that gives the complement of each byte."""
 
-    path = tmp_path / "m.pt2.gz"
+    def read(self, size: int | None = -1, /) -> bytes:
+        return bytes(byte ^ 0xFF for byte in super().read(-1 if size is None else size) or b"")
+
+    def readinto(self, buffer: Any, /) -> int:
+        content = self.read(len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+
+class _InvertedBytes(io.BytesIO):
+    """Memory that gives the complement of each byte."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return bytes(byte ^ 0xFF for byte in super().read(size))
+
+
+class _MadeOfAnother:
+    """What reads one archive, and holds the file of another one."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = open(path, "rb")  # noqa: SIM115
+        self.read = io.BytesIO(linear_archive()).read
+
+
+def _in_a_tar(path: Path) -> IO[bytes]:
+    with tarfile.open(path, "w") as tar:
+        described = tarfile.TarInfo("m.pt2")
+        described.size = len(linear_archive())
+        tar.addfile(described, io.BytesIO(linear_archive()))
+    member = tarfile.open(path).extractfile("m.pt2")  # noqa: SIM115
+    assert member is not None
+    return member
+
+
+def _compressed(path: Path) -> gzip.GzipFile:
     path.write_bytes(gzip.compress(linear_archive()))
-    with gzip.open(path) as file:
-        assert_computes_the_same(pt2wire.load(file))  # type: ignore[arg-type]
+    return gzip.open(path)
+
+
+def _inverted(path: Path) -> Path:
+    path.write_bytes(bytes(byte ^ 0xFF for byte in linear_archive()))
+    return path
+
+
+def _another(path: Path) -> Path:
+    pt2wire.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        _compressed,
+        lambda path: io.BufferedReader(_compressed(path)),  # type: ignore[type-var]
+        _in_a_tar,
+        lambda path: _Inverted(_inverted(path)),
+        lambda path: io.BufferedReader(_Inverted(_inverted(path))),
+        lambda path: _InvertedBytes(_inverted(path).read_bytes()),
+        lambda path: _MadeOfAnother(_another(path)),
+    ],
+    ids=["gzip", "buffered gzip", "tar", "inverted", "buffered inverted", "inverted bytes", "another's file"],
+)
+def test_of_a_file_object_its_own_bytes_are_read(opened: Callable[[Path], Any], tmp_path: Path) -> None:
+    assert_computes_the_same(pt2wire.load(opened(tmp_path / "file")))
 
 
 def test_saving_over_the_file_that_is_mapped_keeps_the_loaded_program(tmp_path: Path) -> None:

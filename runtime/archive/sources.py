@@ -7,6 +7,7 @@ import io
 import mmap
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from typing import IO, TypeAlias
 
@@ -17,6 +18,8 @@ from .directory import ZIP_START, not_a_zip
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 _PIECE = MIB
+#: What `tempfile.NamedTemporaryFile` gives: a file with a name, and no class that is documented.
+_TEMPORARY = tempfile._TemporaryFileWrapper
 
 
 def describe(source: object) -> str:
@@ -63,7 +66,7 @@ def private_bytes(source: Source, name: str, limits: Limits) -> memoryview:
     mapped = _map(source)
     if mapped is not None:
         return mapped
-    if isinstance(source, io.BytesIO):
+    if type(source) is io.BytesIO:
         return memoryview(bytearray(source.getbuffer()[source.tell() :]))
     with _position_kept(source):
         return memoryview(_read_all(source, name, limits))
@@ -127,20 +130,31 @@ def _position_kept(file: IO[bytes]) -> Iterator[None]:
 
 def _map(file: IO[bytes]) -> memoryview | None:
     """A private map of what is left of a regular file; None where there is no such thing."""
-    file = getattr(file, "file", file)  # the wrappers of `tempfile`
-    # A GzipFile has a file number too, but its bytes are others.
-    if not isinstance(file, io.BufferedReader | io.BufferedRandom | io.FileIO):
+    plain = _plain_file(file)
+    if plain is None:
         return None
-    status = os.fstat(file.fileno())
+    status = os.fstat(plain.fileno())
     if not stat.S_ISREG(status.st_mode):
         return None
-    if file.writable():
-        file.flush()
-    position = file.tell()
-    size = os.fstat(file.fileno()).st_size
+    if plain.writable():
+        plain.flush()
+    position = plain.tell()
+    size = os.fstat(plain.fileno()).st_size
     if size == 0:
         return None  # files of procfs have a content nevertheless
     if position >= size:
         return memoryview(bytearray())
-    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    mapped = mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_COPY)
     return memoryview(mapped)[position:]
+
+
+def _plain_file(file: IO[bytes]) -> io.BufferedReader | io.BufferedRandom | io.FileIO | None:
+    """The file as `open` gives it, whose bytes are those of the file; of all else only `read` knows them.
+
+    A GzipFile has a file number, a member of a tar file a file below, and a class of its own may decode.
+    """
+    if isinstance(file, _TEMPORARY):
+        file = file.file
+    if type(file) in (io.BufferedReader, io.BufferedRandom):
+        return file if type(file.raw) is io.FileIO else None  # type: ignore[attr-defined, return-value]
+    return file if type(file) is io.FileIO else None

@@ -189,9 +189,13 @@ class _Maker:
             device = torch.device("meta")
         else:
             check_payload(meta, len(data), where, self.permissions.limits)
-        bits = (meta.tensor_meta.conj, meta.tensor_meta.neg)
-        subclass = meta.tensor_meta.subclass
-        identity = (id(data), device, element_type(meta.tensor_meta), extent, meta.is_param, bits, subclass)
+        identity = (
+            id(data),
+            device,
+            element_type(meta.tensor_meta),
+            extent,
+            *_manner(meta, meta.tensor_meta),
+        )
         if identity not in self._made:
             tensor = _tensor(self.storages, data, device, extent, meta, where)
             self._made[identity] = _as_subclass(tensor, meta.tensor_meta, where, self.permissions)
@@ -227,10 +231,10 @@ class _Maker:
 
     def _sparse(self, payload: Payload, meta: TensorMeta, where: str) -> Any:
         parts = {name: self._part(name, part, f"{where}.{name}") for name, part in payload.inner.items()}
-        identity = (meta.layout, payload.meta.is_param, *map(id, parts.values()))
+        sizes = [size.as_int for size in meta.sizes]
+        identity = (*sizes, *map(id, parts.values()), *_manner(payload.meta, meta))
         if identity not in self._made:
             try:
-                sizes = [size.as_int for size in meta.sizes]
                 whole = put_together(import_layout(meta.layout), parts, sizes, meta.coalesced is not False)
                 self._made[identity] = _finished(whole, payload.meta, meta)
             except RuntimeError as error:
@@ -381,6 +385,19 @@ def _finished(tensor: torch.Tensor, payload: PayloadMeta, meta: TensorMeta) -> t
     if payload.is_param:
         return torch.nn.Parameter(tensor, requires_grad=meta.requires_grad)
     return tensor.requires_grad_(meta.requires_grad)
+
+
+def _manner(payload: PayloadMeta, meta: TensorMeta) -> tuple[object, ...]:
+    """What tells two tensors apart that see the same elements."""
+    bits = (meta.conj, meta.neg)
+    return (
+        payload.is_param,
+        meta.requires_grad,
+        meta.subclass,
+        meta.layout,
+        meta.coalesced is not False,
+        *bits,
+    )
 
 
 def _check_present(device: torch.device, where: str) -> None:

@@ -45,6 +45,20 @@ def sparse_coo_weights(self: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
     return x + self.matrix.to_dense(), x + dense * self.scalar.to_dense(), self.constant.to_dense()
 
 
+def _coo_weights_over_the_same(m: nn.Module) -> None:
+    indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
+    for name, size, coalesced in (("small", 2, True), ("large", 3, True), ("not_coalesced", 2, False)):
+        m.register_buffer(
+            name, torch.sparse_coo_tensor(indices, values, (size, size), is_coalesced=coalesced)
+        )
+    m.trained, m.frozen = nn.Parameter(m.small), nn.Parameter(m.small, requires_grad=False)
+
+
+@TENSORS_BEYOND.case(lambda: call(torch.ones(2, 2)), _coo_weights_over_the_same, unsaved="SparseTensorImpl")
+def sparse_coo_weights_over_the_same_indices_and_values(self: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
+    return x + self.small.to_dense(), self.large.to_dense(), self.trained.to_dense() + self.frozen.to_dense()
+
+
 _COMPRESSED: dict[str, Callable[[Tensor], Tensor]] = {
     "csr": lambda dense: dense.to_sparse_csr(),
     "csc": lambda dense: dense.to_sparse_csc(),

@@ -130,6 +130,19 @@ def weights_aliased(self, x):
     return self.base.sum() + x * self.window, self.matrix @ self.diagonal, self.every_third + 1
 
 
+def _frozen_in_one_memory(m):
+    base = randn(3)
+    m.trained = nn.Parameter(base)
+    m.frozen = nn.Parameter(base, requires_grad=False)
+    m.register_buffer("plain", base)
+    m.register_buffer("with_gradient", base.detach().requires_grad_())
+
+
+@case(lambda: call(randn(3)), _frozen_in_one_memory)
+def weights_in_one_memory_some_frozen(self, x):
+    return x * self.trained, x * self.frozen, self.plain + self.with_gradient
+
+
 def _strided(m):
     m.transposed = nn.Parameter(randn(3, 4).t())
     m.register_buffer("expanded", randn(3, 1).expand(3, 4))

@@ -4,7 +4,8 @@ A target is text from a file, so it is never followed with getattr. It is one of
 
 * `torch.ops.NAMESPACE.NAME.OVERLOAD`: an operator, looked up in the dispatcher,
 * `torch.ops.higher_order.NAME`: a higher-order operator, from `HIGHER_ORDER`,
-* a Python function by its full name, from `SYMBOLIC_FUNCTIONS` or `FUNCTORCH_FUNCTIONS`,
+* a Python function by its full name, from `SYMBOLIC_FUNCTIONS`, `FUNCTORCH_FUNCTIONS` or
+  `AUTOCAST_FUNCTIONS`,
 
 or it is refused. The tables hold names only: exporting uses them to name what a node calls, importing to
 find it again, validation to judge a target where torch is not installed.
@@ -28,6 +29,7 @@ class TargetKind(enum.Enum):
     HIGHER_ORDER = "higher-order operator"
     SYMBOLIC = "symbolic function"
     FUNCTORCH = "functorch function"
+    AUTOCAST = "autocast function"
     EXTENSION = "extension"
 
 
@@ -135,6 +137,13 @@ FUNCTORCH_FUNCTIONS: Mapping[str, FunctorchFunction] = MappingProxyType(
     }
 )
 
+#: What `torch.autocast` around control flow leaves in a program exported for training, with how many regions
+#: each opens. The one that closes a region is given what the other one gave. No value of a graph is that, and
+#: none needs to be, since the region is the innermost one.
+ENTER_AUTOCAST = "torch.amp.autocast_mode._enter_autocast"
+EXIT_AUTOCAST = "torch.amp.autocast_mode._exit_autocast"
+AUTOCAST_FUNCTIONS: Mapping[str, int] = MappingProxyType({ENTER_AUTOCAST: 1, EXIT_AUTOCAST: -1})
+
 #: Higher-order operators whose calls need more than the generic form, with what they need: not written yet,
 #: nor read. Some are refused when they are read, since they run code that the file brings.
 NOT_YET: Mapping[str, str] = MappingProxyType(
@@ -220,6 +229,7 @@ def parse_target(text: str) -> Target | None:
     for kind, table in (
         (TargetKind.SYMBOLIC, SYMBOLIC_FUNCTIONS),
         (TargetKind.FUNCTORCH, FUNCTORCH_FUNCTIONS),
+        (TargetKind.AUTOCAST, AUTOCAST_FUNCTIONS),
     ):
         if text in table:
             module, _, name = text.rpartition(".")

@@ -58,6 +58,10 @@ REFUSED = {
         )
         for what in ("with_a_score_function", "with_a_mask_function", "with_a_bias", "within_documents")
     },
+    **{
+        name: ("torch.amp.autocast_mode._enter_autocast: there is no such function", "a function of Python")
+        for name in ("autocast_around_a_cond", "autocast_around_a_cond_in_a_branch")
+    },
     "qwen3_moe_dynamic": ("torch.ops.transformers.grouped_mm_fallback.default", "as qwen3_moe_static"),
 }
 

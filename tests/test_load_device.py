@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 
 from .helpers.archives import linear_program, saved
+from .helpers.lies import Autocast
 from .helpers.programs import assert_no_differences, describe_program, differences
 
 ABSENT = f"cuda:{torch.cuda.device_count()}"
@@ -67,6 +68,14 @@ def test_a_program_is_as_if_exported_for_the_device(source: str, target: str, de
     assert_no_differences(unequal)
     assert f"torch.float64 {torch.device(target).type}" in found["graph.true_graph_0.to value"]
     assert f"str '{torch.device(target).type}'" in str(found)  # autocast
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cuda:1", "cuda"), ("meta", "cpu")])
+def test_autocast_around_control_flow_is_of_the_device(device: str, expected: str) -> None:
+    around = torch.export.export(Autocast(), (torch.ones(3, 3),))
+    loaded = pt2wire.load(io.BytesIO(saved(around)), device=device)
+    entered = [n.args[0] for n in loaded.graph.nodes if n.target is torch.amp.autocast_mode._enter_autocast]
+    assert entered == [expected, expected]
 
 
 def test_autocast_keeps_its_device_on_the_meta_device() -> None:

@@ -13,6 +13,7 @@ from torch import nn
 from torch.export import ExportedProgram, export
 from torch.utils import _pytree as pytree
 
+from .helpers.lies import Autocast
 from .helpers.models import MODELS
 from .helpers.oracles import pytorch_load
 
@@ -167,6 +168,21 @@ def test_gradients_that_torch_traced_into_constants_are_refused_by_name() -> Non
     with pytest.raises(pt2wire.SerializeError, match="constant that functorch made") as caught:
         pt2wire.save(ep, io.BytesIO())
     assert caught.value.path == "lifted_tensor_0"
+
+
+def test_autocast_that_a_program_leaves_on_is_refused_by_name() -> None:
+    ep = export(Autocast(), (torch.ones(3, 3),))
+    exits = [node for node in ep.graph.nodes if node.target is torch.amp.autocast_mode._exit_autocast]
+    (inner,), (outer,) = exits[0].args, exits[1].args
+    exits[0].args, exits[1].args = (outer,), (inner,)  # torch checks neither order nor number
+    with pytest.raises(pt2wire.SerializeError, match="end of the innermost region") as caught:
+        pt2wire.to_tree(ep)
+    assert caught.value.path == "_exit_autocast"
+    exits[0].args = (inner,)
+    ep.graph.erase_node(exits[1])
+    with pytest.raises(pt2wire.SerializeError, match="end of each region of autocast") as caught:
+        pt2wire.to_tree(ep)
+    assert caught.value.path == "_enter_autocast"
 
 
 def test_saving_warns_of_the_policy_of_a_checkpoint() -> None:

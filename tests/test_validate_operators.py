@@ -19,6 +19,7 @@ import torch
 from pt2wire.denied_operators import DENIED_HIGHER_ORDER, DENIED_NAMESPACES, DENIED_OPERATORS
 from pt2wire.generated import types
 from pt2wire.operators import (
+    AUTOCAST_FUNCTIONS,
     FUNCTORCH_FUNCTIONS,
     HIGHER_ORDER,
     NUMBERS_AS_TENSORS,
@@ -71,8 +72,8 @@ def test_torch_reads_the_target_of_a_symbolic_function(target: str) -> None:
     assert read == SYMBOLIC_FUNCTIONS[target].read_by_torch
 
 
-@pytest.mark.parametrize("target", FUNCTORCH_FUNCTIONS)
-def test_functorch_function_is_one_of_torch(target: str) -> None:
+@pytest.mark.parametrize("target", [*FUNCTORCH_FUNCTIONS, *AUTOCAST_FUNCTIONS])
+def test_function_of_functorch_and_autocast_is_one_of_torch(target: str) -> None:
     module, _, name = target.rpartition(".")
     assert written_by_torch(getattr(importlib.import_module(module), name)) == target
 

@@ -29,7 +29,7 @@ assert lies_calls and lies_exact and lies_graphs and lies_notes and lies_program
 assert lies_treespecs
 
 
-@pytest.mark.parametrize("name", ["training", "inference"])
+@pytest.mark.parametrize("name", ["training", "inference", "autocast"])
 def test_the_honest_trees_have_no_findings(name: str) -> None:
     assert validate_tree(tree_of(name)) == []
 
@@ -89,7 +89,16 @@ def test_every_rule_about_trees_has_a_lie() -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    ["target", "call-text", "denied-operator", "name", "fqn", "constant-text", "functorch-levels"],
+    [
+        "target",
+        "call-text",
+        "denied-operator",
+        "name",
+        "fqn",
+        "constant-text",
+        "functorch-levels",
+        "autocast-levels",
+    ],
 )
 def test_what_could_run_code_is_an_unsafe_artifact(rule: str) -> None:
     lie = next(lie for lie in LIES.values() if lie.rule == rule)

@@ -240,7 +240,7 @@ def _changed_values(call: Call) -> list[str]:
 
 
 def _is_global(target: Target) -> bool:
-    return target.kind is TargetKind.FUNCTORCH or (
+    return target.kind in (TargetKind.FUNCTORCH, TargetKind.AUTOCAST) or (
         target.kind is TargetKind.HIGHER_ORDER and target.name in _OUTSIDE
     )
 

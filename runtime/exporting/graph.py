@@ -53,6 +53,10 @@ def export_graph(module: GraphModule, values: Values) -> types.Graph:
             _NODES.get(node.op, _refuse)(node, graph, values)
         except SerializeError as error:
             raise located(error, node.name) from error.__cause__
+    if values.regions:
+        raise SerializeError(
+            "expected the end of each region of autocast, found none", path=values.regions[-1].name
+        )
     add_subclasses(values)
     graph.getitems = list(values.items.values()) or None
     graph.order = export_order(module.graph, values)

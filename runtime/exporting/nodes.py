@@ -14,7 +14,13 @@ from torch.fx import Node
 from ..errors import SerializeError
 from ..extensions import is_extension, schema_of
 from ..generated import types
-from ..operators import FUNCTORCH_FUNCTIONS, NOT_YET, SYMBOLIC_FUNCTIONS
+from ..operators import (
+    ENTER_AUTOCAST,
+    EXIT_AUTOCAST,
+    FUNCTORCH_FUNCTIONS,
+    NOT_YET,
+    SYMBOLIC_FUNCTIONS,
+)
 from ..warning import warn_user
 from .arguments import Make, export_input
 from .delegates import delegate_arguments
@@ -110,10 +116,27 @@ def _export_function(node: Node, values: Values) -> types.Node:
         return _node(node, inputs, _export_single(node, values), values)
     if name in FUNCTORCH_FUNCTIONS:
         return _export_call(node, values)
+    if name == ENTER_AUTOCAST:
+        values.regions.append(node)
+        values.program.beyond.append("regions of autocast that are no subgraphs")
+        return _export_call(node, values)
+    if name == EXIT_AUTOCAST:
+        return _export_end(node, values)
     raise SerializeError(
         f"expected an operator or a function over symbolic numbers, found the function {name}",
         hint="Calls of other functions cannot be written yet",
     )
+
+
+def _export_end(node: Node, values: Values) -> types.Node:
+    """Write the end of a region of autocast; which one it closes is said by where it stands."""
+    region = values.regions.pop() if values.regions else None
+    if node.args != (region,) or node.kwargs:
+        raise SerializeError(
+            f"expected the end of the innermost region of autocast, found that of {node.args!r:.80}"
+        )
+    inputs = [types.NamedArgument(name="", arg=types.Argument.of_none(True), kind=_POSITIONAL)]
+    return _node(node, inputs, _export_single(node, values), values, keeps_containers=False)
 
 
 _CALLS: TypeTable[Callable[[Node, Values], types.Node]] = TypeTable(

@@ -70,6 +70,7 @@ class Values:
         items: The `getitem` nodes that reading would not make as they are.
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
         structures: The `get_attr` nodes that stand for tree specs and functions.
+        regions: The nodes that opened a region of autocast which is not closed yet.
         attributes: The `get_attr` nodes that arguments have named so far.
         order: The names of all FX nodes in the order in which reading makes them.
         in_containers: Of the node that is being written, the subgraphs in containers among its arguments.
@@ -85,6 +86,7 @@ class Values:
     items: dict[Node, types.GetItem] = field(default_factory=dict)
     duplicates: dict[str, str] = field(default_factory=dict)
     structures: set[Node] = field(default_factory=set)
+    regions: list[Node] = field(default_factory=list)
     attributes: set[Node] = field(default_factory=set)
     order: list[str] = field(default_factory=list)
     in_containers: list[types.GraphArgument] = field(default_factory=list)

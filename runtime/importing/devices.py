@@ -16,6 +16,7 @@ from ..archive.payloads import Payload, each_payload
 from ..errors import DeserializeError
 from ..exact_values import sequence_items
 from ..generated import types
+from ..operators import ENTER_AUTOCAST
 from .faults import cause_of, located
 from .values import import_device
 
@@ -154,7 +155,7 @@ class _Locations(dict[Any, Any]):
 
 
 # Operators that are given the type of a device as text, and the argument that it is.
-_DEVICE_TYPE_ARGUMENTS = {"torch.ops.higher_order.wrap_with_autocast": 0}
+_DEVICE_TYPE_ARGUMENTS = {"torch.ops.higher_order.wrap_with_autocast": 0, ENTER_AUTOCAST: 0}
 
 
 def _finder(wanted: DeviceMap) -> Callable[[torch.device], Any]:

@@ -16,7 +16,7 @@ from ..extensions import is_extension, schema_of
 from ..generated import types
 from ..items import LISTS, SYMBOLIC, Output, members, output_name
 from ..names import check_identifier
-from ..operators import SYMBOLIC_FUNCTIONS
+from ..operators import ENTER_AUTOCAST, EXIT_AUTOCAST, SYMBOLIC_FUNCTIONS
 from .arguments import import_argument
 from .exact import import_exact, import_plain_value, match_exact_inputs
 from .faults import cause_of, each, located, within
@@ -54,10 +54,14 @@ def import_node(node: types.Node, values: Values) -> None:
     values.in_containers = {subgraph.name: subgraph for subgraph in node.subgraphs or ()}
     if isinstance(target, OpOverload) or is_extension(target):
         args, kwargs = _import_inputs(node, target, values)
+    elif node.target == EXIT_AUTOCAST:
+        args, kwargs = (_innermost_region(values),), {}
     else:
         args, kwargs = _import_call(node, values)
     name = node.name or (None if in_tuple else _first_name(node))  # in a tuple, `getitem` has that name
     fx_node = values.graph.create_node("call_function", target, args, kwargs, name)
+    if node.target == ENTER_AUTOCAST:
+        values.regions.append(fx_node)
     if node.name:
         check_name(node.name)
         fx_node.name = node.name  # FX alters a name that another node has for the time being
@@ -71,6 +75,12 @@ def import_node(node: types.Node, values: Values) -> None:
     if higher_order or values.held:
         _place_attributes(fx_node, node, values)
     _learn(target, fx_node, values)
+
+
+def _innermost_region(values: Values) -> Node:
+    if not values.regions:
+        raise DeserializeError("expected a region of autocast that was opened before, found none")
+    return values.regions.pop()
 
 
 def _place_attributes(call: Node, node: types.Node, values: Values) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 
 import torch
 import torch._functorch.predispatch
+import torch.amp.autocast_mode
 from torch._ops import OpOverload, OpOverloadPacket, _higher_order_ops
 
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..extensions import find_extension
 from ..operators import (
+    AUTOCAST_FUNCTIONS,
     FUNCTORCH_FUNCTIONS,
     HIGHER_ORDER,
     NOT_YET,
@@ -33,11 +35,12 @@ _MODULES = {
     "math": math,
     "torch": torch,
     "torch._functorch.predispatch": torch._functorch.predispatch,
+    "torch.amp.autocast_mode": torch.amp.autocast_mode,
 }
 #: By full name; the names are those of our own tables, so that nothing from a file is looked up as attribute.
 _FUNCTIONS: dict[str, Any] = {
     full_name: getattr(_MODULES[module], name)
-    for full_name in (*SYMBOLIC_FUNCTIONS, *FUNCTORCH_FUNCTIONS)
+    for full_name in (*SYMBOLIC_FUNCTIONS, *FUNCTORCH_FUNCTIONS, *AUTOCAST_FUNCTIONS)
     for module, _, name in [full_name.rpartition(".")]
 }
 
@@ -110,6 +113,7 @@ _FIND = {
     TargetKind.HIGHER_ORDER: _find_higher_order,
     TargetKind.SYMBOLIC: _find_function,
     TargetKind.FUNCTORCH: _find_function,
+    TargetKind.AUTOCAST: _find_function,
     TargetKind.EXTENSION: _find_extension,
 }
 

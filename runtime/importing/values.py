@@ -88,6 +88,7 @@ class Values:
         taken: The names that the tree gives to inputs, nodes and their results.
         held: The attributes of the module that are tensors and tree specs.
         structures: The nodes that stand for tree specs and functions, by name.
+        regions: The nodes that opened a region of autocast which is not closed yet.
         in_containers: Of the node that is being read, the subgraphs in containers among its arguments.
     """
 
@@ -104,6 +105,7 @@ class Values:
     attributes: dict[str, Node] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
     structures: dict[str, Node] = field(default_factory=dict)
+    regions: list[Node] = field(default_factory=list)
     in_containers: dict[str, types.GraphArgument] = field(default_factory=dict)
     taken: set[str] = field(init=False)
 

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from ..generated import types
 from ..items import LISTS
-from ..operators import FUNCTORCH_FUNCTIONS, SYMBOLIC_FUNCTIONS, Target, TargetKind
+from ..operators import (
+    AUTOCAST_FUNCTIONS,
+    FUNCTORCH_FUNCTIONS,
+    SYMBOLIC_FUNCTIONS,
+    Target,
+    TargetKind,
+)
 from .arguments import DEFINES, argument_names, check_argument, check_argument_name
 from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
 from .held_tensors import check_held_tensors
@@ -15,7 +21,7 @@ from .items import check_items, check_items_done
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import ProgramState, Scope
 from .structures import check_flat_apply, check_held_structures
-from .subgraphs import check_operands, invoked
+from .subgraphs import check_operands, check_region, invoked
 from .texts import check_texts
 from .values import check_tensor_meta
 
@@ -96,8 +102,9 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
             scope.add("duplicate-name", f"expected a name for the node that gets {name[:80]!r}, found none")
     if graph.order is not None:
         check_order(scope, graph, graph.order)
-    if scope.levels != 0:
-        scope.add("functorch-levels", f"expected every level to be closed, found {scope.levels} open")
+    for rule, levels in scope.levels.items():
+        if levels != 0:
+            scope.add(rule, f"expected every level to be closed, found {levels} open")
 
 
 def _check_values(scope: Scope) -> None:
@@ -252,10 +259,21 @@ def _call_functorch(scope: Scope, node: types.Node, target: Target) -> None:
     if len(node.outputs) != function.results:
         message = f"expected {function.results} results, found {len(node.outputs)}"
         scope.add("function-call", message, ".outputs")
-    scope.levels += function.levels
-    if scope.levels < 0:
-        scope.add("functorch-levels", "expected a level that was opened before, found none", ".target")
-        scope.levels = 0
+    _change_levels(scope, "functorch-levels", function.levels)
+
+
+def _call_autocast(scope: Scope, node: types.Node, target: Target) -> None:
+    scope.program.demand_beyond(scope.place())
+    for message in check_region(node):
+        scope.add("function-call", message)
+    _change_levels(scope, "autocast-levels", AUTOCAST_FUNCTIONS[node.target])
+
+
+def _change_levels(scope: Scope, rule: str, levels: int) -> None:
+    scope.levels[rule] += levels
+    if scope.levels[rule] < 0:
+        scope.add(rule, "expected a level that was opened before, found none", ".target")
+        scope.levels[rule] = 0
 
 
 def _call_higher_order(scope: Scope, node: types.Node, target: Target) -> None:
@@ -285,6 +303,7 @@ _CALLS: Mapping[TargetKind, Callable[[Scope, types.Node, Target], None]] = {
     TargetKind.OPERATOR: _call_operator,
     TargetKind.SYMBOLIC: _call_symbolic,
     TargetKind.FUNCTORCH: _call_functorch,
+    TargetKind.AUTOCAST: _call_autocast,
     TargetKind.HIGHER_ORDER: _call_higher_order,
     TargetKind.EXTENSION: _call_operator,
 }

@@ -16,7 +16,7 @@ from ..findings import Finding
 from ..generated import types
 from ..generated.types import Layout
 from ..layouts import COMPRESSED
-from ..operators import NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
+from ..operators import ENTER_AUTOCAST, NUMBERS_AS_TENSORS, Target, TargetKind, parse_target
 from .parts import Given, parts_problem
 from .rules import Findings
 
@@ -261,7 +261,7 @@ _FUNCTIONALIZED = frozenset(
     f"torch.ops.higher_order.{name}" for name in ("auto_functionalized", "auto_functionalized_v2")
 )
 _VIEWING = "torch.ops.higher_order.auto_functionalized_v2"
-_AUTOCAST = "torch.ops.higher_order.wrap_with_autocast"
+_AUTOCAST = ("torch.ops.higher_order.wrap_with_autocast", ENTER_AUTOCAST)
 _OF_PYTORCH = ("aten::", "prim::", "prims::")
 
 
@@ -275,7 +275,7 @@ def _check_higher_order(node: types.Node, path: str, findings: Findings) -> bool
         schema = find_schema(target) if target is not None and target.kind is TargetKind.OPERATOR else None
         fits = schema is None or (schema.is_mutable and not schema.name.startswith(_OF_PYTORCH))
         expected, found = "an operator of another package that changes arguments", first.as_operator
-    elif node.target == _AUTOCAST and first.type == "as_string":
+    elif node.target in _AUTOCAST and first.type == "as_string":
         fits, expected, found = (
             _has_autocast(first.as_string),
             "a type of device with autocast",

@@ -97,6 +97,12 @@ _RULES = (
     Rule(
         "functorch-levels", "tree", "A graph leaves no level behind on the stack of functorch.", unsafe=True
     ),
+    Rule(
+        "autocast-levels",
+        "tree",
+        "A graph closes each region of autocast that it opens, and no other.",
+        unsafe=True,
+    ),
     Rule("signature-inputs", "tree", "The signature has one input spec for each graph input, naming it."),
     Rule("signature-outputs", "tree", "The signature has one output spec for each graph output, naming it."),
     Rule("duplicate-fqn", "tree", "A weight is the input of a program once."),

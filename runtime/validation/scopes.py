@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -108,7 +109,8 @@ class Scope:
         placed: Names of the subgraphs that the node has inside of containers.
         items: The nodes of `Graph.getitems` whose calls are still to come.
         twins: By the name of a node that takes an output which another one takes, the name of the output.
-        levels: Levels on the stack of functorch that were opened and not closed.
+        levels: Levels on the stacks of functorch and autocast that were opened and not closed, by the rule
+            that says so.
         node: The node that is being checked; None for inputs and outputs.
         at: Where we are in the graph. A path is spelled out only for a finding.
     """
@@ -150,7 +152,7 @@ class Scope:
         self.placed: set[str] = set()
         self.items = by_owner(graph.getitems)
         self.twins: dict[str, str] = {}
-        self.levels = 0
+        self.levels: Counter[str] = Counter()
         self.node: types.Node | None = None
         self.at: tuple[str | int, ...] = ()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from ..exact_values import SEQUENCES, sequence_items
 from ..generated import types
+from ..operators import ENTER_AUTOCAST, EXIT_AUTOCAST
 
 _Given = types.Argument | types.Value
 
@@ -136,6 +137,13 @@ OUT_DTYPE_OPERATORS = frozenset(
     """.split()
 )
 
+_AUTOCAST = (
+    _one_of("device_type", "a text", "as_string"),
+    _one_of("dtype", "a dtype or none", "as_scalar_type", "as_none"),
+    _one_of("enabled", "a boolean", "as_bool"),
+    _one_of("cache_enabled", "a boolean or none", "as_bool", "as_none"),
+)
+
 #: How each higher-order operator is called.
 CALLS: Mapping[str, Call] = {
     "associative_scan": Call(
@@ -200,14 +208,26 @@ CALLS: Mapping[str, Call] = {
     "with_effects": Call((Parameter("token"), _OPERATOR), rest=True, keywords=True),
     "wrap": _wrapping(),
     "wrap_activation_checkpoint": Call((_graph("function"),), rest=True, keywords=True),
-    "wrap_with_autocast": _wrapping(
-        _one_of("device_type", "a text", "as_string"),
-        _one_of("dtype", "a dtype or none", "as_scalar_type", "as_none"),
-        _one_of("enabled", "a boolean", "as_bool"),
-        _one_of("cache_enabled", "a boolean or none", "as_bool", "as_none"),
-    ),
+    "wrap_with_autocast": _wrapping(*_AUTOCAST),
     "wrap_with_set_grad_enabled": _wrapping(_one_of("enable_grad", "a boolean", "as_bool")),
 }
+
+
+#: How the functions are called that begin and end a region of autocast.
+_REGIONS: Mapping[str, Call] = {
+    ENTER_AUTOCAST: Call(_AUTOCAST),
+    EXIT_AUTOCAST: Call((_one_of("mode", "none, which stands for the innermost region,", "as_none"),)),
+}
+
+
+def check_region(node: types.Node) -> Iterator[str]:
+    """What is wrong with a call that begins or ends a region of autocast."""
+    if node.exact_inputs is not None or any(named.name for named in node.inputs):
+        yield "expected arguments by position and as they are, found others"
+        return
+    yield from _match(_REGIONS[node.target], _given(node), _Arguments())
+    if [output.type for output in node.outputs] != ["as_none"]:
+        yield "expected none as result, found another"
 
 
 def check_operands(node: types.Node, name: str) -> Iterator[str]:

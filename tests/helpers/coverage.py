@@ -117,9 +117,6 @@ are weights called like a subgraph, such as a buffer `true_graph_0` beside a `co
 PyTorch loads such a program and cannot call it, as both are one attribute. Submodules and inputs may be
 called so.
 
-Of autocast around a `cond`, torch.export leaves calls that enter and leave it; both refuse these. A branch
-that has autocast inside is like others.
-
 Quantized dtypes such as `torch.quint8` as arguments, weights in layout `torch._mkldnn`, and weights of
 subclasses that `torch.save` refuses, as where their parts see one memory as two dtypes, are refused by both.
 
@@ -133,9 +130,10 @@ A note of a class of its own, such as an `OrderedDict` or one derived from `int`
 class, as PyTorch has it; a warning says so.
 
 Programs in which `torch.autocast` goes around control flow such as `torch.cond` keep calls of
-`torch.amp.autocast_mode._enter_autocast` and `_exit_autocast`; neither PyTorch nor pt2wire saves them. Inside
-of the branches it is fine. Nor does either save a dictionary of inputs with bytes as keys, or a strict export
-that holds a custom object of its module as an attribute.
+`torch.amp.autocast_mode._enter_autocast` and `_exit_autocast`, and PyTorch does not save them. Where a region
+is left open, or regions are not closed in the order opposite to that in which they were opened, pt2wire
+refuses them too: such a program leaves autocast on behind it. Neither saves a dictionary of inputs with bytes
+as keys, or a strict export that holds a custom object of its module as an attribute.
 
 PyTorch merges `getitem` nodes that take one output, whenever it makes an `ExportedProgram`. Those that a
 graph got afterwards come back, but a signature that `preserve_module_call_signature` asked for names the

@@ -31,12 +31,24 @@ class Net(nn.Module):
         return torch.vmap(torch.sin)(y) + self.count, x.shape[0] * 2
 
 
+class Autocast(nn.Module):
+    """Autocast around control flow."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast("cpu", enabled=False):
+                y = x @ x
+            return torch.cond(x.sum() > 0, lambda x: x @ x, lambda x: x.sin() @ x, (y,))
+
+
 @lru_cache(maxsize=1)
 def _trees() -> dict[str, Tree]:
     shapes = ({0: torch.export.Dim("n", min=2, max=64)}, None)
     training = torch.export.export(Net(), (torch.ones(8, 4), "fast"), dynamic_shapes=shapes)
     programs = {"training": training, "inference": training.run_decompositions()}
-    return {name: pt2wire.from_json(serialize(ep).exported_program) for name, ep in programs.items()}
+    trees = {name: pt2wire.from_json(serialize(ep).exported_program) for name, ep in programs.items()}
+    autocast = torch.export.export(Autocast(), (torch.ones(3, 3),))
+    return {**trees, "autocast": pt2wire.to_tree(autocast)}  # which PyTorch does not write
 
 
 def tree_of(name: str) -> Tree:

@@ -501,6 +501,77 @@ def level_closed_before_it_is_opened(tree: Tree) -> None:
 
 
 @lie(
+    "autocast-levels",
+    f"{GRAPH}.nodes",
+    "expected every level to be closed, found 1 open",
+    tree="autocast",
+)
+def region_of_autocast_left_open(tree: Tree) -> None:
+    tree.graph_module.graph.order = None
+    tree.graph_module.graph.nodes.remove(node_of(tree, "_exit_autocast_1"))
+
+
+@lie(
+    "autocast-levels",
+    f"{GRAPH}.nodes[0].target",
+    "expected a level that was opened before, found none, "
+    "in node '_exit_autocast' (torch.amp.autocast_mode._exit_autocast)",
+    tree="autocast",
+)
+def region_of_autocast_closed_before_it_is_opened(tree: Tree) -> None:
+    nodes, tree.graph_module.graph.order = tree.graph_module.graph.nodes, None
+    nodes.remove(node_of(tree, "_enter_autocast"))
+    nodes.remove(node_of(tree, "_exit_autocast_1"))
+    closing = node_of(tree, "_exit_autocast")
+    nodes.remove(closing)
+    nodes.insert(0, closing)
+    nodes.append(nodes.pop(1))
+
+
+@lie(
+    "function-call",
+    f"{GRAPH}.nodes[1]",
+    "expected a dtype or none as 'dtype', found as_int, "
+    "in node '_enter_autocast_1' (torch.amp.autocast_mode._enter_autocast)",
+    tree="autocast",
+)
+def dtype_of_autocast_that_is_a_number(tree: Tree) -> None:
+    node_of(tree, "_enter_autocast_1").inputs[1].arg = types.Argument.of_int(5)
+
+
+@lie(
+    "function-call",
+    f"{GRAPH}.nodes[3]",
+    "expected none, which stands for the innermost region, as 'mode', found as_tensor, "
+    "in node '_exit_autocast' (torch.amp.autocast_mode._exit_autocast)",
+    tree="autocast",
+)
+def region_of_autocast_that_is_a_tensor(tree: Tree) -> None:
+    node_of(tree, "_exit_autocast").inputs[0].arg = types.Argument.of_tensor(types.TensorArgument(name="x"))
+
+
+@lie(
+    "function-call",
+    f"{GRAPH}.nodes[0]",
+    "expected arguments by position and as they are, found others, "
+    "in node '_enter_autocast' (torch.amp.autocast_mode._enter_autocast)",
+    tree="autocast",
+)
+def argument_of_autocast_by_name(tree: Tree) -> None:
+    node_of(tree, "_enter_autocast").inputs[3].name = "cache_enabled"
+
+
+@lie(
+    "exact",
+    f"{GRAPH}.nodes[0]",
+    "expected a program that says what PyTorch cannot express of it, found none",
+    tree="autocast",
+)
+def autocast_that_says_pytorch_reads_it(tree: Tree) -> None:
+    tree.beyond = None
+
+
+@lie(
     "subgraph",
     f"{GRAPH}.nodes[5].inputs[2].arg",
     "expected one graph named 'true_graph_0', found two that differ, "

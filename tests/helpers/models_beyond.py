@@ -223,3 +223,36 @@ def submodules_with_commas_brackets_and_semicolons_in_names(self: nn.Module, x: 
     for part in self.parts.values():
         x = part(x).relu()
     return x
+
+
+def _with_sines(x: Tensor) -> Tensor:
+    return x.sin() @ x
+
+
+def _with_cosines(x: Tensor) -> Tensor:
+    return x.cos() @ x
+
+
+@BEYOND.case(
+    lambda value=1: call(torch.full((3, 3), float(value))), sizes=({"value": -1},), unsaved="def_table"
+)
+def autocast_around_a_cond(self: nn.Module, x: Tensor) -> Tensor:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = x @ x
+        with torch.autocast("cpu", enabled=False):
+            z = torch.cond(x.sum() > 0, _with_sines, _with_cosines, (x,)) @ x
+        return torch.cond(x.sum() < 1, _with_sines, _with_cosines, (y @ z,)) @ z
+
+
+@BEYOND.case(
+    lambda value=1: call(torch.full((3, 3), float(value))),
+    sizes=({"value": -1},),
+    export={"strict": True},
+    unsaved="def_table",
+)
+def autocast_around_a_cond_in_a_branch(self: nn.Module, x: Tensor) -> Tensor:
+    def inner(y: Tensor) -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return torch.cond(y.sum() > 3, _with_sines, _with_cosines, (y @ y,)).float()
+
+    return torch.cond(x.sum() > 0, inner, _with_cosines, (x,)) + x @ x

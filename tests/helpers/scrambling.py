@@ -182,7 +182,7 @@ def _drawing() -> frozenset[str]:
 
 def _is_fence(node: Json) -> bool:
     target = node["target"]
-    if target.startswith(("torch._functorch", "#", "torch.ops.higher_order.print")):
+    if target.startswith(("torch._functorch", "torch.amp", "#", "torch.ops.higher_order.print")):
         return True
     if any("as_custom_obj" in named["arg"] for named in node["inputs"]):
         return True

@@ -1,7 +1,11 @@
-"""Values of our own fields: what their sequences hold, and what makes a named tuple. Needs no torch."""
+"""Values of our own fields: what calls are given, what sequences hold, what makes a named tuple.
+
+Needs no torch.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 from .generated import types
@@ -49,3 +53,29 @@ def named_tuple_problem(path: str, field_names: Sequence[str], count: int) -> st
     if len(field_names) != count:
         return f"expected as many items of a named tuple as it has fields, {len(field_names)}, found {count}"
     return None
+
+
+def call_arguments(node: types.Node) -> list[tuple[str, types.Argument | types.Value]]:
+    """What a node is called with, by name in the order of the call, each as exactly as the tree has it.
+
+    Args:
+        node: A node whose exact arguments name those that PyTorch reads, each once.
+
+    Example:
+        >>> one = types.NamedArgument("a", types.Argument.of_none(True))
+        >>> two = types.NamedArgument("b", types.Argument.of_int(2))
+        >>> exact = [types.NamedValue("b"), types.NamedValue("a", types.Value.of_tuple([]))]
+        >>> call_arguments(types.Node("target", [one, two], [], {}, exact_inputs=exact))
+        [('b', Argument(as_int=2)), ('a', Value(as_tuple=[]))]
+    """
+    if node.exact_inputs is None:
+        return [(named.name, named.arg) for named in node.inputs]
+    waiting: dict[str, deque[types.Argument]] = {}
+    for named in node.inputs:
+        waiting.setdefault(named.name, deque()).append(named.arg)
+    given: list[tuple[str, types.Argument | types.Value]] = []
+    for exact in node.exact_inputs:
+        if inputs := waiting.get(exact.name):
+            argument = inputs.popleft()
+            given.append((exact.name, argument if exact.value is None else exact.value))
+    return given

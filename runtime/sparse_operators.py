@@ -82,7 +82,17 @@ def results_are_sparse(packet: str, sparse: Sequence[bool]) -> bool:
         >>> results_are_sparse("aten.mm", [True, False])
         False
     """
-    return _WHERE[ON_SPARSE.get(packet.rstrip("_"), "any")](sparse)
+    return _WHERE[ON_SPARSE.get(out_of_place(packet), "any")](sparse)
+
+
+def out_of_place(packet: str) -> str:
+    """The name of an operator without the line behind that says that it changes what it is given.
+
+    Example:
+        >>> out_of_place("aten.add_"), out_of_place("aten.__and__")
+        ('aten.add', 'aten.__and__')
+    """
+    return packet if packet.endswith("__") else packet.removesuffix("_")
 
 
 #: What may change a sparse tensor in place: not what may give it other indices, as `add_` does.

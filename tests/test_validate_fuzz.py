@@ -77,8 +77,6 @@ _REASONS = {
     "is not in the state dict": "validation of a tree does not see its weights",
     "Give the weights of the program": "likewise",
     "Non-persistent buffer count is in the state dict": "likewise",
-    # What is followed through the graph as it was imported.
-    "known to be safe for sparse tensors": "which values are sparse, or lie in the memory of such",
     # pt2wire's: what it does not read yet.
     "cannot be read yet": "each says what",
     # torch's and sympy's: what only they can compute.

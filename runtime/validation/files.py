@@ -144,6 +144,7 @@ def _validate_program(tree: types.ExportedProgram, permissions: Permissions) -> 
         from .attributes import validate_attributes
         from .containers import validate_containers
         from .operators import validate_operators
+        from .sparse_flow import validate_sparse_flow
     except ImportError as error:
         if error.name != "torch":
             raise
@@ -152,6 +153,7 @@ def _validate_program(tree: types.ExportedProgram, permissions: Permissions) -> 
     # What is not sound cannot be compared with schemas.
     return found or [
         *validate_operators(tree),
+        *validate_sparse_flow(tree, permissions),
         *validate_attributes(tree),
         *validate_containers(tree, permissions),
     ]

@@ -8,6 +8,7 @@ from ..permissions import NO_PERMISSIONS, Permissions
 from .attributes import validate_attributes
 from .operators import validate_operators
 from .payloads import validate_payloads
+from .sparse_flow import validate_sparse_flow
 from .trees import validate_tree, validate_types
 
 
@@ -32,7 +33,7 @@ def loading_findings(
         findings = validate_payloads(tree, weights, constants, permissions)
     if not findings:
         operators = [finding for finding in validate_operators(tree) if finding.rule != "unknown-operator"]
-        findings = operators + validate_attributes(tree)
+        findings = operators + validate_sparse_flow(tree, permissions) + validate_attributes(tree)
     return findings
 
 

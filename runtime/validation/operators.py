@@ -120,7 +120,7 @@ def validate_operators(tree: types.ExportedProgram) -> list[Finding]:
             for position, argument in enumerate(node.inputs):
                 if argument.arg.type not in ("as_graph", "as_operator", "as_string_to_argument"):
                     continue
-                for inner, place in _nested(argument.arg, f"{where}.inputs[{position}].arg"):
+                for inner, place in nested(argument.arg, f"{where}.inputs[{position}].arg"):
                     if isinstance(inner, str):
                         _check_exists(inner, place, node, findings)
                     else:
@@ -128,34 +128,34 @@ def validate_operators(tree: types.ExportedProgram) -> list[Finding]:
             for position, exact in enumerate(node.exact_inputs or ()):
                 if exact.value is not None:
                     place = f"{where}.exact_inputs[{position}].value"
-                    for text in _operators(exact.value):
+                    for text in operators_in(exact.value):
                         _check_exists(text, place, node, findings)
             for position, subgraph in enumerate(node.subgraphs or ()):
                 pending.append((subgraph.graph, f"{where}.subgraphs[{position}].graph"))
     return findings.found
 
 
-def _nested(argument: types.Argument, path: str) -> Iterator[tuple[types.Graph | str, str]]:
-    # The subgraphs and operators in an argument.
+def nested(argument: types.Argument, path: str) -> Iterator[tuple[types.Graph | str, str]]:
+    """The subgraphs and operators in an argument."""
     if argument.type == "as_graph":
         yield argument.as_graph.graph, f"{path}.as_graph.graph"
     elif argument.type == "as_operator":
         yield argument.as_operator, f"{path}.as_operator"
     elif argument.type == "as_string_to_argument":
         for key, value in argument.as_string_to_argument.items():
-            yield from _nested(value, f"{path}.as_string_to_argument[{key!r}]")
+            yield from nested(value, f"{path}.as_string_to_argument[{key!r}]")
 
 
-def _operators(value: types.Value) -> Iterator[str]:
-    # The operators in an exact argument, whose nesting is bounded.
+def operators_in(value: types.Value) -> Iterator[str]:
+    """The operators in an exact argument, whose nesting is bounded."""
     if value.type == "as_operator":
         yield value.as_operator
     elif (items := sequence_items(value)) is not None:
         for item in items:
-            yield from _operators(item)
+            yield from operators_in(item)
     elif value.type == "as_dict":
         for entry in value.as_dict:
-            yield from _operators(entry.value)
+            yield from operators_in(entry.value)
 
 
 def _find(text: str) -> _Schema | None:
@@ -192,13 +192,22 @@ def find_schema(target: Target) -> Any | None:
             return schema_of(find_extension(target))
         except DeserializeError:
             return None
-    name, overload = f"{target.namespace}::{target.name}", target.overload
-    overload = "" if overload == "default" else overload
     try:
-        torch._C._dispatch_find_schema_or_throw(name, overload)
-        return torch._C._get_schema(name, overload)
+        torch._C._dispatch_find_schema_or_throw(*_registered(target))
+        return torch._C._get_schema(*_registered(target))
     except RuntimeError:
         return None
+
+
+def find_tags(target: Target) -> Sequence[Any]:
+    """The tags of an operator that `find_schema` has found: `torch.Tag.inplace_view`, for example."""
+    found = torch._C._get_operation_overload(*_registered(target))
+    return () if found is None else found[2]
+
+
+def _registered(target: Target) -> tuple[str, str]:
+    """The name and the overload by which the dispatcher knows an operator."""
+    return f"{target.namespace}::{target.name}", "" if target.overload == "default" else target.overload
 
 
 def _fitting(kind: str, only_tensors: bool) -> frozenset[str] | None:

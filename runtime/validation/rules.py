@@ -146,6 +146,12 @@ _RULES = (
     Rule("attribute", "classes", "No part of a weight's name is one that every module has: `forward`."),
     Rule("operator-arguments", "operators", "The arguments of an operator fit its schema."),
     Rule("operator-returns", "operators", "The outputs of an operator fit its schema."),
+    Rule(
+        "sparse-flow",
+        "operators",
+        "Sparse tensors, and what lies in their memory, go to operators that keep them sound.",
+        unsafe=True,
+    ),
     Rule("file", "file", "The file is an archive that can be read, and each record decodes."),
     Rule(
         "example-inputs",

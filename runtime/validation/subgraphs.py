@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..exact_values import SEQUENCES, sequence_items
+from ..exact_values import SEQUENCES, call_arguments, sequence_items
 from ..generated import types
 from ..operators import ENTER_AUTOCAST, EXIT_AUTOCAST
 
@@ -225,7 +225,7 @@ def check_region(node: types.Node) -> Iterator[str]:
     if node.exact_inputs is not None or any(named.name for named in node.inputs):
         yield "expected arguments by position and as they are, found others"
         return
-    yield from _match(_REGIONS[node.target], _given(node), _Arguments())
+    yield from _match(_REGIONS[node.target], call_arguments(node), _Arguments())
     if [output.type for output in node.outputs] != ["as_none"]:
         yield "expected none as result, found another"
 
@@ -236,7 +236,7 @@ def check_operands(node: types.Node, name: str) -> Iterator[str]:
     if call is None or (node.exact_inputs is not None and len(node.exact_inputs) != len(node.inputs)):
         return
     arguments = _Arguments()
-    problems = list(_match(call, _given(node), arguments))
+    problems = list(_match(call, call_arguments(node), arguments))
     if problems:
         yield from problems
         return
@@ -259,17 +259,10 @@ def check_operands(node: types.Node, name: str) -> Iterator[str]:
 def invoked(node: types.Node) -> tuple[str, types.Graph] | None:
     """The identifier and the subgraph of a call of `invoke_subgraph`; None where it has no identifier."""
     arguments = _Arguments()
-    for _ in _match(CALLS["invoke_subgraph"], _given(node), arguments):
+    for _ in _match(CALLS["invoke_subgraph"], call_arguments(node), arguments):
         return None  # what does not fit is said elsewhere
     identifier, subgraph = arguments.given["identifier"], arguments.given["subgraph"]
     return (identifier.value, subgraph.value.graph) if identifier.type == "as_string" else None
-
-
-def _given(node: types.Node) -> list[tuple[str, _Given]]:
-    if node.exact_inputs is None:
-        return [(named.name, named.arg) for named in node.inputs]
-    pairs = zip(node.inputs, node.exact_inputs, strict=True)
-    return [(named.name, exact.value or named.arg) for named, exact in pairs]
 
 
 def _match(call: Call, given: Iterable[tuple[str, _Given]], arguments: _Arguments) -> Iterator[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .changes import Member, additions, compare, members, number
+from .changes import additions, compare
 from .faults import Level
 from .incompatible import breaks
 from .lint_log import NO_ADDITION, versions_between
-from .model import Kind, Schema, TypeDef, Version
+from .model import FIRST_OWN_ID, Kind, Member, Schema, TypeDef, Version, members, number
 from .rules import BreakingRule, Report
 
 
@@ -38,6 +38,8 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
     if after.version <= before.version:
         return
     demand = _demanded(before, after)
+    if after.version.major > before.version.major and _told_between(before, after):
+        return  # what broke may have come between the two
     if demand is None:
         if after.version in _raised_alone(after):
             return
@@ -54,6 +56,13 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
         )
         hint = f'Set `version` to "{demand[0]}": a new major version shuts out all files there are'
         yield Report(after.places["version"], message, hint)
+
+
+def _told_between(before: Schema, after: Schema) -> bool:
+    """Whether the log has versions between the two that added something."""
+    return any(
+        before.version < line.version < after.version and line.note != NO_ADDITION for line in after.log
+    )
 
 
 def _raised_alone(schema: Schema) -> set[Version]:
@@ -119,7 +128,7 @@ def _revision_low(before: Schema, after: Schema) -> Iterator[Report]:
 
 
 def _revision_idle(before: Schema, after: Schema) -> Iterator[Report]:
-    changed = _own_changes(before, after) or breaks(before, after, own=True)
+    changed = _own_changes(before, after) or breaks(before, after, own=True) or _came_and_went(before, after)
     if after.revision > before.revision and not changed:
         message = f"`revision` was {before.revision} and is {after.revision}, but no extension changed"
         yield Report(after.places["revision"], message, f"Set it back to {before.revision}")
@@ -144,6 +153,16 @@ def _revision_lowered(before: Schema, after: Schema) -> Iterator[Report]:
     if after.revision < before.revision:
         message = f"`revision` was {before.revision} and is {after.revision}"
         yield Report(after.places["revision"], message, "Revisions only rise; set it back")
+
+
+def _came_and_went(before: Schema, after: Schema) -> bool:
+    """Whether numbers are reserved of what extended the format between the two alone."""
+    for pair in compare(before, after).pairs:
+        known = {number(member) for member in members(pair.before)} | set(pair.before.reserved_ids)
+        new = set(pair.after.reserved_ids) - known
+        if any(pair.after.own or item >= FIRST_OWN_ID for item in new):
+            return True
+    return False
 
 
 def _own_changes(before: Schema, after: Schema) -> list[str]:

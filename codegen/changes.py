@@ -5,36 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .matching import same_types, spelled
 from .model import (
-    EnumValue,
     Field,
     Kind,
-    ListType,
-    MapType,
+    Member,
     NamedType,
     Position,
     Schema,
     TypeDef,
     TypeRef,
     is_wide,
+    members,
+    number,
 )
-
-Member = Field | EnumValue
-
-
-def number(member: Member) -> int:
-    """What stands for a member in bytes: a field's id, an enum value's value."""
-    return member.id if isinstance(member, Field) else member.value
 
 
 def owned_by(definition: TypeDef, member: Member) -> bool:
     """Whether a member of a type is pt2wire's rather than PyTorch's."""
     return definition.own or member.own
-
-
-def members(definition: TypeDef) -> tuple[Member, ...]:
-    """The fields of a struct, the members of a union or the values of an enum."""
-    return definition.values if definition.kind is Kind.ENUM else definition.fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +97,7 @@ class Changes:
     def spelled_before(self, ref: TypeRef) -> str:
         """A type of the schema before, in the names of the one after."""
         names = {before.name: after.name for before, after in self.renamed}
-        return _spelled(ref, names)
+        return spelled(ref, names)
 
     @property
     def widened(self) -> Iterator[MemberPair]:
@@ -130,43 +119,19 @@ class Changes:
 
 
 def compare(before: Schema, after: Schema) -> Changes:
-    """Matches two schemas.
-
-    A type or member that has gone while one of the same shape has come counts as renamed, as what its
-    bytes mean has not changed; of several that are alike nobody can tell which one became which. A name of
-    ours that PyTorch has adopted is another thing from then on, if ours goes on under a new one.
-    """
-    both = [name for name in after.types if name in before.types]
-    handed = {name for name in both if before.types[name].own and not after.types[name].own}
-    gone = [definition for name, definition in before.types.items() if name not in both or name in handed]
-    come = [definition for name, definition in after.types.items() if name not in both or name in handed]
-    renamed = _alike(gone, come)
+    """Matches two schemas."""
+    kept, renamed = same_types(before, after)
     names = {old.name: new.name for old, new in renamed}
-    kept = [(before.types[name], after.types[name]) for name in both if name not in names]
-    matched = {id(definition) for pair in (*renamed, *kept) for definition in pair}
+    old_ones, new_ones = ({id(pair[side]) for pair in (*kept, *renamed)} for side in (0, 1))
     return Changes(
         before,
         after,
         place=after.places["types"],
         pairs=tuple(_pair(old, new, names) for old, new in (*kept, *renamed)),
         renamed=tuple(renamed),
-        removed=tuple(definition for definition in gone if id(definition) not in matched),
-        added=tuple(definition for definition in come if id(definition) not in matched),
+        removed=tuple(definition for definition in before.types.values() if id(definition) not in old_ones),
+        added=tuple(definition for definition in after.types.values() if id(definition) not in new_ones),
     )
-
-
-def _alike(gone: list[TypeDef], come: list[TypeDef]) -> list[tuple[TypeDef, TypeDef]]:
-    """The pairs of types that have a shape for themselves on both sides."""
-    old, new = _by_shape(gone), _by_shape(come)
-    shared = [(old[shape], new[shape]) for shape in old if shape in new]
-    return [(before[0], after[0]) for before, after in shared if len(before) == len(after) == 1]
-
-
-def _by_shape(definitions: list[TypeDef]) -> dict[tuple[object, ...], list[TypeDef]]:
-    found: dict[tuple[object, ...], list[TypeDef]] = {}
-    for definition in definitions:
-        found.setdefault(_shape(definition), []).append(definition)
-    return found
 
 
 def _default(schema: Schema, field: Field) -> str | None:
@@ -176,16 +141,6 @@ def _default(schema: Schema, field: Field) -> str | None:
     if isinstance(field.type, NamedType):
         return next((str(v.value) for v in schema.types[field.type.name].values if v.name == value), None)
     return repr(value)  # -0.0 is not 0.0
-
-
-def _shape(definition: TypeDef) -> tuple[object, ...]:
-    """What makes two types the same under different names; what a type says of itself does not count."""
-    own_name = {definition.name: ""}
-    described = tuple(
-        (member.name, number(member), _spelled(member.type, own_name) if isinstance(member, Field) else "")
-        for member in members(definition)
-    )
-    return (definition.kind, definition.own, described)
 
 
 def _pair(before: TypeDef, after: TypeDef, names: dict[str, str]) -> TypePair:
@@ -214,20 +169,8 @@ def _pair(before: TypeDef, after: TypeDef, names: dict[str, str]) -> TypePair:
 
 def _same_type(old: Member, new: Member, names: dict[str, str]) -> bool:
     if isinstance(old, Field) and isinstance(new, Field):
-        return _spelled(old.type, names) == str(new.type)
+        return spelled(old.type, names) == str(new.type)
     return True
-
-
-def _spelled(ref: TypeRef, names: dict[str, str]) -> str:
-    match ref:
-        case NamedType(name):
-            return names.get(name, name)
-        case ListType(item):
-            return f"list<{_spelled(item, names)}>"
-        case MapType(value):
-            return f"map<string, {_spelled(value, names)}>"
-        case _:
-            return str(ref)
 
 
 def came_later(definition: TypeDef) -> Iterator[Member]:

@@ -8,11 +8,21 @@ from dataclasses import dataclass
 
 import yaml
 
-from .changes import members, number
 from .faults import with_article
-from .lint import FIRST_OWN_ID
 from .lint_log import NO_ADDITION, NO_RELEASE, versions_between
-from .model import EnumValue, Field, Kind, MapType, NamedType, Schema, TypeDef, Version
+from .model import (
+    FIRST_OWN_ID,
+    EnumValue,
+    Field,
+    Kind,
+    MapType,
+    NamedType,
+    Schema,
+    TypeDef,
+    Version,
+    members,
+    number,
+)
 from .torch_schema import TorchMember, TorchSchema, TorchType
 
 _DOC = "TODO."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .changes import Changes, Member, MemberPair, came_later, owned_by
-from .model import EnumValue, Field, Kind, MapType, is_wide
+from .changes import Changes, MemberPair, came_later, owned_by
+from .model import EnumValue, Field, Kind, MapType, Member, is_wide
 from .rules import Break
 
 

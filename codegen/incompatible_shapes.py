@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .changes import Changes, TypePair, members, number, owned_by
+from .changes import Changes, TypePair, owned_by
 from .faults import with_article
-from .model import Field, Kind
+from .model import Field, Kind, members, number
 from .rules import Break
 
 #: What a member is called, and its number, by the kind of its type.

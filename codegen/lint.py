@@ -6,20 +6,13 @@ from collections.abc import Iterator
 
 from . import lint_log as log
 from . import lint_names as names
-from .changes import members, number, owned_by
+from .changes import owned_by
 from .faults import Finding, Level
 from .lint_names import items
-from .model import (
-    Field,
-    Kind,
-    Schema,
-    TypeDef,
-)
+from .model import FIRST_OWN_ID, Field, Kind, Schema, TypeDef, members, number
 from .order import by_value_cycles, map_cycles, mapped_type, named_types
 from .rules import LintRule, Report, findings
 
-#: Ids of our own fields in PyTorch's structs start here; PyTorch's stay below.
-FIRST_OWN_ID = 1000
 #: How Apache's compiler prints doubles: for Go, C# and others; for Python, C++, Java and others.
 _APACHE = ("%.6g", "%.16f")
 #: Decoders in C++ keep the fields of a struct that they have seen as bits of one number.
@@ -127,6 +120,24 @@ def _older_than_type(schema: Schema) -> Iterator[Report]:
             if older or (ours and (member.since_revision or 0) < (definition.since_revision or 0)):
                 message = f"`{definition.name}.{member.name}` is older than `{definition.name}`"
                 yield Report(member.position, message, "Correct one of the two")
+
+
+def _required_late(schema: Schema) -> Iterator[Report]:
+    """Of what is ours nothing says which revision the oldest version had."""
+    for definition, field in _fields(schema):
+        if (
+            definition.kind is Kind.UNION
+            or field.since is None
+            or field.optional
+            or field.default is not None
+        ):
+            continue
+        oldest = max(schema.oldest_version, definition.since or schema.oldest_version)
+        if field.since > oldest:
+            name = f"{definition.name}.{field.name}"
+            message = f"`{name}` is required since {field.since}, and files of {oldest} lack it"
+            hint = "Give it a default, or, where the format shuts out such files, raise `oldest_version`"
+            yield Report(field.position, message, hint)
 
 
 def _oldest(schema: Schema) -> Iterator[Report]:
@@ -286,6 +297,13 @@ RULES = (
         "nothing is older than the type that holds it",
         '`since: "8.2"` at a field of a type with `since: "8.14"`',
         _older_than_type,
+    ),
+    LintRule(
+        "required-late",
+        Level.WIRE,
+        "files of each version from `oldest_version` on can be read",
+        'a field without `default`, with `since: "8.20"`, while `oldest_version` is "8.2"',
+        _required_late,
     ),
     LintRule(
         "oldest-version",

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from . import python, words
-from .changes import members
-from .model import EnumValue, Field, Kind, Position, Schema, TypeDef
+from .model import EnumValue, Field, Kind, Position, Schema, TypeDef, members
 from .rules import Report
 
 

@@ -10,6 +10,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+#: Ids of our own fields in PyTorch's structs start here; PyTorch's stay below.
+FIRST_OWN_ID = 1000
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
@@ -229,3 +232,16 @@ class Schema:
     ordered: tuple[TypeDef, ...]
     digest: str
     places: dict[str, Position]
+
+
+Member = Field | EnumValue
+
+
+def number(member: Member) -> int:
+    """What stands for a member in bytes: a field's id, an enum value's value."""
+    return member.id if isinstance(member, Field) else member.value
+
+
+def members(definition: TypeDef) -> tuple[Member, ...]:
+    """The fields of a struct, the members of a union or the values of an enum."""
+    return definition.values if definition.kind is Kind.ENUM else definition.fields

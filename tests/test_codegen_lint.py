@@ -101,7 +101,7 @@ def logged(line: str) -> str:
 def noted(note: str, mark: str = "") -> str:
     """What the log notes of 8.20, which brought `A.y`; the name `A.w` has gone."""
     last, types = f'{mark}{{version: "8.20", torch: "2.12.0", note: "{note}"}}', STRUCT + OWN
-    grown = types.replace("X.}\n", 'X.}\n    y: {id: 20, type: i64, since: "8.20", doc: Y.}\n', 1)
+    grown = types.replace("X.}\n", 'X.}\n    y: {id: 20, type: i64, since: "8.20", default: 0, doc: Y.}\n', 1)
     reserved = grown.replace("  kind", "  reserved: {names: [w]}\n  kind", 1)
     text = indented(reserved).replace('{version: "8.20", torch: "2.12.0", note: First.}', last)
     return text.replace("log:\n", 'log:\n  - {version: "8.2", torch: "2.6.0", note: First.}\n')
@@ -177,8 +177,8 @@ PAIRS = [
     ),
     pair(
         "since-future",
-        field(f'{MARK}y: {{id: 20, type: i64, since: "8.21", doc: Y.}}'),
-        field('y: {id: 20, type: i64, since: "8.20", doc: Y.}'),
+        field(f'{MARK}y: {{id: 20, type: i64, since: "8.21", default: 0, doc: Y.}}'),
+        field('y: {id: 20, type: i64, since: "8.20", default: 0, doc: Y.}'),
         "there since 8.21, but `version` is 8.20",
     ),
     pair(
@@ -190,8 +190,14 @@ PAIRS = [
     pair(
         "since-order",
         field(f'{MARK}y: {{id: 20, type: i64, since: "8.1", doc: Y.}}'),
-        field('y: {id: 20, type: i64, since: "8.3", doc: Y.}'),
+        field('y: {id: 20, type: i64, since: "8.3", default: 0, doc: Y.}'),
         "`A.y` is older than `A`",
+    ),
+    pair(
+        "required-late",
+        field(f'{MARK}y: {{id: 20, type: i64, since: "8.3", doc: Y.}}'),
+        field('y: {id: 20, type: i64, since: "8.2", doc: Y.}'),
+        "`A.y` is required since 8.3, and files of 8.2 lack it",
     ),
     pair(
         "oldest-version",

@@ -26,6 +26,7 @@ from .helpers.schema_changes import (
     FLAG,
     MENDED,
     MINE,
+    MINOR,
     NOTE,
     PAIRS,
     RENAMED_TWINS,
@@ -97,6 +98,47 @@ def test_a_field_that_keeps_the_name_of_an_adopted_type_means_another_one() -> N
     texts = [changed(changes).replace(NOTE, f"{NOTE}      {field}") for changes in ({}, ADOPTED | REVISION)]
     (finding,) = breaking(*(parse_schema(text.encode(), "adopted.yaml") for text in texts))
     assert (finding.rule, finding.message) == ("type-changed", "the type of `Thing.own` was Ours and is Own")
+
+
+#: Types of ours that hold each other, and a field that holds one of them.
+_NESTED = """\
+  Inner:
+    kind: struct
+    since_revision: 1
+    doc: I.
+    fields:
+      x: {id: 10, type: i64, doc: X.}
+      outer: {id: 20, type: list<Outer>, doc: O.}
+  Outer:
+    kind: struct
+    since_revision: 1
+    doc: O.
+    fields:
+      inner: {id: 10, type: "map<string, list<Inner>>", doc: I.}
+"""
+_HOLDING = "own: {id: 1001, type: optional Outer, since_revision: 1, default: null, doc: O.}\n"
+_GROWN = "      z: {id: 30, type: optional i64, since_revision: 2, default: null, doc: Z.}\n"
+
+
+def _with_nested(changes: dict[str, str], *, renamed: bool = False, grown: bool = False) -> Schema:
+    text = changed(changes).replace(NOTE, f"{NOTE}      {_HOLDING}") + _NESTED
+    if grown:
+        text = text.replace("type: list<Outer>, doc: O.}\n", f"type: list<Outer>, doc: O.}}\n{_GROWN}")
+    if renamed:
+        text = text.replace("Inner", "OwnInner").replace("Outer", "OwnOuter")
+        text += _NESTED.replace("since_revision: 1", 'since: "8.21"')
+    return parse_schema(text.encode(), "nested.yaml")
+
+
+def test_types_of_ours_whose_names_pytorch_adopts_may_hold_each_other() -> None:
+    assert breaking(_with_nested({}), _with_nested(MINOR, renamed=True)) == []
+
+
+def test_and_may_have_grown_since() -> None:
+    grown = _with_nested(MINOR | REVISION, renamed=True, grown=True)
+    assert breaking(_with_nested({}), grown) == []
+    (finding,) = breaking(_with_nested({}), _with_nested(MINOR, renamed=True, grown=True))
+    assert finding.rule == "revision-low"
 
 
 def test_fields_of_ours_keep_their_order_wherever_they_stand_among_pytorchs() -> None:

@@ -662,6 +662,11 @@ MENDED = {
     "anything, reserved, with a major version": MAJOR
     | {FLAG: "", "x: {id: 10, type: i64": "x: {id: 10, type: double"}
     | {"ids: [70], names: [gone]": "ids: [70, 40], names: [gone, flag]"},
+    "what came after the base and has gone again, with a major version": MAJOR
+    | {LOG: LOG + LOG.replace("8.20", "8.21") + LOG.replace("8.20", "9.0"), "ids: [70]": "ids: [70, 60]"},
+    "an extension that came after the base and has gone again, with a major version": MAJOR
+    | REVISION
+    | {"x: {id: 10, type: i64": "x: {id: 10, type: double", "ids: [70]": "ids: [70, 1001]"},
     "a new type with a minor version": MINOR
     | {
         "types:\n": "types:\n"

@@ -77,11 +77,22 @@ def taken_from(owner: str, outputs: Sequence[Output], listed: Listed) -> Iterato
 
 def twins_of(graph: types.Graph) -> dict[str, str]:
     """By the name of a node that takes an output which another one takes, the name of the output."""
-    listed = by_owner(graph.getitems)
     return {
         item.name: name
-        for node in (graph.nodes if listed else ())
-        if node.name is not None
-        for _, item, output in taken_from(node.name, outputs_of(node), listed)
-        if output is not None and (name := output_name(output)) not in (None, item.name)
+        for item, output in _taken(graph)
+        if (name := output_name(output)) not in (None, item.name)
     }
+
+
+def nones_of(graph: types.Graph) -> set[str]:
+    """The names of the nodes that take None out of the outputs of a call."""
+    return {item.name for item, output in _taken(graph) if output[0] == "as_none"}
+
+
+def _taken(graph: types.Graph) -> Iterator[tuple[types.GetItem, Output]]:
+    listed = by_owner(graph.getitems)
+    for node in graph.nodes if listed else ():
+        if node.name is not None:
+            for _, item, output in taken_from(node.name, outputs_of(node), listed):
+                if output is not None:
+                    yield item, output

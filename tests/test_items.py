@@ -137,6 +137,66 @@ def test_programs_in_which_such_nodes_have_other_names_are_the_same() -> None:
     assert pt2wire.diff(one, two) == []
 
 
+def _calls_with_none(self: Any, x: torch.Tensor) -> Any:
+    first, *_ = torch.ops.pt2wire_items.mixed(x)
+    return first.clamp(None, x), first[:, torch.arange(2)]
+
+
+def _with_none_given_on() -> torch.export.ExportedProgram:
+    """A program that gives on what a call has None for: to an operator, and in a list."""
+    ep = exported(_calls_with_none, torch.randn(3, 4))
+    (nothing,) = [node for node in node_named(ep, "mixed").users if node.args[1] == 1]
+    clamp, index = node_named(ep, "clamp"), node_named(ep, "index")
+    clamp.args = (clamp.args[0], nothing, *clamp.args[2:])
+    index.args = (index.args[0], [nothing, *index.args[1][1:]])  # type: ignore[index, misc]
+    ep.graph_module.recompile()
+    return ep
+
+
+@pytest.mark.parametrize("form", ["json", "thrift"])
+def test_nodes_that_take_none_can_be_given_on(form: Any) -> None:
+    ep, x, file = _with_none_given_on(), torch.randn(3, 4), io.BytesIO()
+    with pytest.raises(AssertionError, match="not in def_table"):
+        _saved(ep, torch.export)
+    pt2wire.save(ep, file, formats=(form,))
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert_same_program(ep, loaded)
+    expected = ep.module()(x)
+    assert describe_value("", loaded.module()(x)) == describe_value("", expected)
+    if form == "json":  # PyTorch reads None for them
+        assert describe_value("", pytorch_load(file.getvalue()).module()(x)) == describe_value("", expected)
+    again = io.BytesIO()
+    pt2wire.save(loaded, again, formats=(form,))
+    assert again.getvalue() == file.getvalue()
+
+
+def test_nodes_that_take_none_are_no_tensors() -> None:
+    nothing = types.TensorArgument(name="getitem_1")
+    trees = [pt2wire.to_tree(_with_none_given_on()) for _ in range(3)]
+    clamp, of_tensor, without_exact = (
+        next(node for node in tree.graph_module.graph.nodes if node.name == "clamp") for tree in trees
+    )
+    assert clamp.exact_inputs is not None and clamp.exact_inputs[1].value == types.Value.of_tensor(nothing)
+    clamp.inputs[1].arg = types.Argument.of_tensor(nothing)
+    of_tensor.inputs[1].arg = of_tensor.inputs[2].arg
+    without_exact.inputs[2].arg, without_exact.exact_inputs = types.Argument.of_tensor(nothing), None
+    for tree, rule in zip(trees, ("undefined-name", "exact", "undefined-name"), strict=True):
+        assert rule in {finding.rule for finding in pt2wire.validate(tree)}
+        with pytest.raises(pt2wire.DeserializeError):
+            pt2wire.from_tree(tree, {}, {})
+
+
+def test_how_many_nodes_take_an_output_has_no_meaning() -> None:
+    plain = exported(_calls, torch.randn(3, 4), torch.tensor(True))
+    with_none = exported(_calls_with_none, torch.randn(3, 4))
+    for changed, before in ((_with_twins(), plain), (_with_none_given_on(), with_none)):
+        one, two = pt2wire.to_tree(changed), pt2wire.to_tree(before)
+        assert pt2wire.canonicalize(one) == pt2wire.canonicalize(two)
+        assert pt2wire.digest(one) == pt2wire.digest(two)
+        assert pt2wire.diff(one, two) == []
+        assert pt2wire.validate(pt2wire.canonicalize(one)) == []
+
+
 def test_what_takes_none_of_the_outputs_is_refused() -> None:
     ep = exported(lambda self, x: x.topk(2).values, torch.randn(3))
     _twin(node_named(ep, "getitem"), index=2)

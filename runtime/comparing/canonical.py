@@ -11,8 +11,8 @@ from ..errors import DeserializeError
 from ..format_versions import own_field
 from ..generated import types
 from ..guards import normal_guard
-from ..items import twins_of
 from .encoding import copied
+from .merging import merge_items
 from .naming import (
     TABLES,
     calls_of,
@@ -195,11 +195,10 @@ def _number_constants(signature: types.GraphSignature) -> None:
 
 def _canonicalize_graph(graph: types.Graph, path: str, together: Collection[str]) -> Names:
     names = Names()
-    twins = twins_of(graph)  # before the names are gone
+    if graph.getitems:
+        merge_items(graph)  # before the names are gone
     old_nodes = [_strip(node) for node in graph.nodes]
     calls = calls_of(graph)
-    for values in (named_values(graph.exact_output), *(call.uses for call in calls)) if twins else ():
-        rename(values, twins)
     for number, call in enumerate(calls):
         # By position: names mean nothing.
         positions = {named.name: str(at) for at, named in enumerate(call.node.subgraphs or ())}

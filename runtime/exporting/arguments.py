@@ -133,6 +133,8 @@ def _export_object(value: Any, values: Values) -> types.Argument:
 def _export_reference(node: Node, values: Values, empty_list: Make | None) -> types.Argument:
     if node in values.structures:
         raise SerializeError("expected an argument that the format can hold, found a tree spec")
+    if node in values.nones:
+        return types.Argument.of_none(True)
     if node.op == "get_attr" and node not in values.references:
         if (name := lowered_name(node, values)) is not None:
             return types.Argument.of_string(name)
@@ -215,6 +217,8 @@ def _export_list(items: Sequence[Any], values: Values, empty_list: Make | None) 
 def _kind(item: Any, values: Values) -> Any:
     """What an item is: its type, the member that refers to a node, or in brackets what a list holds."""
     kind = type(item)
+    if kind is Node and item in values.nones:
+        return NoneType
     if kind is Node:
         is_graph = item.op == "get_attr" and item not in values.references
         return "graph" if is_graph else _reference(item, values)[0]
@@ -248,7 +252,7 @@ def _tensors(items: Sequence[Any], values: Values) -> list[types.TensorArgument]
 def _optional_tensors(items: Sequence[Any], values: Values) -> list[types.OptionalTensorArgument]:
     return [
         types.OptionalTensorArgument.of_none(True)
-        if item is None
+        if item is None or item in values.nones
         else types.OptionalTensorArgument.of_tensor(types.TensorArgument(name=values.references[item][1]))
         for item in items
     ]

@@ -55,6 +55,8 @@ def _single(value: Any, values: Values) -> types.Value:
 def _node(node: Node, values: Values) -> types.Value:
     if node in values.structures:
         return types.Value.of_structure(node.name)
+    if node in values.nones:
+        return types.Value.of_tensor(types.TensorArgument(name=node.name))
     if node.op != "get_attr" or node in values.references:
         single = export_argument(node, values)
         if node.name in values.duplicates:  # the argument has the name of the output
@@ -167,7 +169,7 @@ def export_exact_inputs(
 
 def comes_back(argument: types.Argument, value: Any, values: Values) -> bool:
     """Whether a reader of the argument gets the value, with its containers: lists, but for lists of ints."""
-    if values.duplicates and _holds_duplicate(value, values):
+    if (values.duplicates or values.nones) and _holds_item(value, values):
         return False
     if argument.type == "as_none":
         return value is None
@@ -183,11 +185,11 @@ def _holds_tuple(value: Any) -> bool:
     return any(_holds_tuple(item) for item in items)
 
 
-def _holds_duplicate(value: Any, values: Values) -> bool:
-    """Whether a value holds a node for which the argument names another one of the same output."""
+def _holds_item(value: Any, values: Values) -> bool:
+    """Whether a value holds a node for which the argument names another one, or None."""
     found: list[Node] = []
     map_arg(value, found.append)
-    return any(node.name in values.duplicates for node in found)
+    return any(node.name in values.duplicates or node in values.nones for node in found)
 
 
 def export_note(note: Any) -> types.Value | None:

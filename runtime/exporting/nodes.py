@@ -309,6 +309,8 @@ def _export_multiple(node: Node, results: Sequence[Any], values: Values) -> list
     for index, result in enumerate(results):
         owners = parts[index]
         add_items(owners, node, index, result is not None and not isinstance(result, list), values)
+        if result is None:
+            values.nones.update(owners)
         unused = f"{node.name}_unused_{index}"
         if isinstance(result, list):
             unused = f"{owners[0].name}_unused" if owners else unused

@@ -69,6 +69,7 @@ class Values:
             name. A value of several outputs has none itself, the `getitem` nodes that take it apart have.
         items: The `getitem` nodes that reading would not make as they are.
         duplicates: By the name of a `getitem` node that repeats an earlier one, the name of that one.
+        nones: The `getitem` nodes that take None out of a call's outputs.
         structures: The `get_attr` nodes that stand for tree specs and functions.
         regions: The nodes that opened a region of autocast which is not closed yet.
         attributes: The `get_attr` nodes that arguments have named so far.
@@ -85,6 +86,7 @@ class Values:
     references: dict[Node, tuple[str, str]] = field(default_factory=dict)
     items: dict[Node, types.GetItem] = field(default_factory=dict)
     duplicates: dict[str, str] = field(default_factory=dict)
+    nones: set[Node] = field(default_factory=set)
     structures: set[Node] = field(default_factory=set)
     regions: list[Node] = field(default_factory=list)
     attributes: set[Node] = field(default_factory=set)

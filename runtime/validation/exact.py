@@ -124,6 +124,8 @@ def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
         if (problem := keys_problem([_as_key(item.key) for item in value.as_dict])) is not None:
             scope.add("exact", problem)
         return problem is None
+    if value.type == "as_tensor" and value.as_tensor.name in scope.nones:
+        return True
     before = len(scope.findings.found)
     _OWN.get(value.type, check_member)(scope, value.type, value.value)
     return len(scope.findings.found) == before
@@ -180,14 +182,16 @@ def _shape(value: types.Value | types.Argument) -> Any:
 
 
 def _merged(shape: Any, scope: Scope) -> Any:
-    """A shape in which the nodes that take one output have the name of the output."""
-    if not scope.twins:
+    """A shape in which the nodes that take one output have its name, and those that take None are None."""
+    if not scope.twins and not scope.nones:
         return shape
     if isinstance(shape, list):
         return [_merged(item, scope) for item in shape]
     if isinstance(shape, dict):
         return {key: _merged(item, scope) for key, item in shape.items()}
-    return ("name", scope.twins.get(shape[1], shape[1])) if shape[0] == "name" else shape
+    if shape[0] != "name":
+        return shape
+    return ("as_none",) if shape[1] in scope.nones else ("name", scope.twins.get(shape[1], shape[1]))
 
 
 def _shape_of(member: str, value: Any) -> Any:

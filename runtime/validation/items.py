@@ -30,6 +30,8 @@ def check_items(scope: Scope, node: types.Node, several: bool) -> None:
             continue
         scope.take(item.name)
         scope.check_name(item.name, ".name")
+        if output[0] == "as_none":
+            scope.nones.add(item.name)
         if name in scope.kinds:
             scope.kinds[item.name] = scope.kinds[name]
             scope.twins[item.name] = name

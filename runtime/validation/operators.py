@@ -386,7 +386,11 @@ def _check_arguments(
     schema: _Schema, node: types.Node, path: str, graph: types.Graph, findings: Findings, begin: int = 0
 ) -> None:
     given: dict[str, types.Argument | types.Value] = {}
-    exact = {value.name: value.value for value in node.exact_inputs or () if value.value is not None}
+    exact = {
+        value.name: value.value
+        for value in node.exact_inputs or ()
+        if value.value is not None and not _is_none(value.value, graph)
+    }
     for position, named in enumerate(node.inputs, begin):
         given[named.name] = named.arg
         where = f"{path}.inputs[{position}]"
@@ -440,6 +444,11 @@ def _check_arguments(
         findings.add("operator-arguments", f"{path}.inputs", message)
     _check_parts(node, given, path, graph, findings)
     _check_layout(node, given, path, graph, findings)
+
+
+def _is_none(value: types.Value, graph: types.Graph) -> bool:
+    """Whether a value that is sound is a node that takes None out of the outputs of a call."""
+    return value.type == "as_tensor" and value.as_tensor.name not in graph.tensor_values
 
 
 def _check_parts(node: types.Node, given: Given, path: str, graph: types.Graph, findings: Findings) -> None:

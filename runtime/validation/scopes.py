@@ -109,6 +109,7 @@ class Scope:
         placed: Names of the subgraphs that the node has inside of containers.
         items: The nodes of `Graph.getitems` whose calls are still to come.
         twins: By the name of a node that takes an output which another one takes, the name of the output.
+        nones: The names of nodes that take None out of the outputs of a call.
         levels: Levels on the stacks of functorch and autocast that were opened and not closed, by the rule
             that says so.
         node: The node that is being checked; None for inputs and outputs.
@@ -126,6 +127,7 @@ class Scope:
         "kinds",
         "levels",
         "node",
+        "nones",
         "path",
         "placed",
         "program",
@@ -152,6 +154,7 @@ class Scope:
         self.placed: set[str] = set()
         self.items = by_owner(graph.getitems)
         self.twins: dict[str, str] = {}
+        self.nones: set[str] = set()
         self.levels: Counter[str] = Counter()
         self.node: types.Node | None = None
         self.at: tuple[str | int, ...] = ()

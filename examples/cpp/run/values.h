@@ -269,7 +269,9 @@ class Items {
       const Argument& output = node.outputs[position(*item, node.outputs.size())];
       if (output.tag() == Argument::Tag::as_tensors) {
         name_items(item->name, output_names(output), names);
-      } else if (output.tag() != Argument::Tag::as_none) {
+      } else if (output.tag() == Argument::Tag::as_none) {
+        names.define(item->name);  // nothing is put there
+      } else {
         name(*item, output_names(output).at(0), names);
       }
     }

@@ -1,7 +1,8 @@
 """Checks of artifacts: rules as a table, findings as records, nothing of a file ever run.
 
 Structure needs no torch: `validate_types`, `validate_tree`, `validate_payloads`. Operators do:
-`operators.validate_operators`. `validate` does all of it, for a tree or a file.
+`operators.validate_operators`, `sparse_flow.validate_sparse_flow`. `validate` does all of it, for a tree or
+a file.
 """
 
 from __future__ import annotations

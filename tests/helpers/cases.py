@@ -36,6 +36,7 @@ class Case:
         export: Further arguments of `torch.export.export`.
         after: What is done to the exported program (decompositions, notes on nodes).
         unsaved: What the error of PyTorch's own `save` says, as a pattern, where it refuses the program.
+        readable: Whether PyTorch loads our file of a program that it does not save.
         unread: What the error says where PyTorch refuses the file that it wrote itself, or cannot call what
             it loaded from it.
         flat: Call the graph itself, as `module()` cannot call joint graphs.
@@ -54,6 +55,7 @@ class Case:
     export: dict[str, Any] = field(default_factory=dict)
     after: Callable[[ExportedProgram], ExportedProgram] = _unchanged
     unsaved: str | None = None
+    readable: bool = False
     unread: str | None = None
     broken: str | None = None
     types: tuple[type, ...] = ()

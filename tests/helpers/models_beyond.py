@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn, randn
 from torch._higher_order_ops.scan import scan
-from torch.export import Dim
+from torch.export import Dim, ExportedProgram
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from .cases import Table, call
@@ -256,3 +256,27 @@ def autocast_around_a_cond_in_a_branch(self: nn.Module, x: Tensor) -> Tensor:
             return torch.cond(y.sum() > 3, _with_sines, _with_cosines, (y @ y,)).float()
 
     return torch.cond(x.sum() > 0, inner, _with_cosines, (x,)) + x @ x
+
+
+def _with_none_given_on(ep: ExportedProgram) -> ExportedProgram:
+    """Let `clamp` take the gradient that the call before it was not asked for."""
+    (nothing,) = [
+        node for node in ep.graph.nodes if node.meta.get("val", node) is None and node.op != "output"
+    ]
+    (clamp,) = [node for node in ep.graph.nodes if node.name == "clamp"]
+    clamp.args = (clamp.args[0], nothing, *clamp.args[2:])
+    ep.graph_module.recompile()
+    return ep
+
+
+@BEYOND.case(
+    lambda: call(randn(1, 2, 5, 5), randn(3, 2, 3, 3), randn(1, 3, 3, 3)),
+    after=_with_none_given_on,
+    unsaved="def_table",
+    readable=True,
+)
+def none_given_on_to_another_call(self: nn.Module, x: Tensor, weight: Tensor, gradient: Tensor) -> Any:
+    like_conv = (None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1)
+    convolution_backward = torch.ops.aten.convolution_backward.default
+    gradients = convolution_backward(gradient, x, weight, *like_conv, [True, True, False])
+    return gradients[0].clamp(None, x), gradients[1]

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -32,7 +33,11 @@ class Call(NamedTuple):
 
 _SAMPLES = 12  # of each operator of the tests
 _COMPOSED = 3  # of these, for which operators that consist of others are looked for
+_VARIANTS = 3  # of these, with which other spellings of the operator are called: methods, in place, aliases
+_MODULES = 6  # of each module, in training and not
 _CALLS = 4  # of each overload
+_DONORS = 8  # calls that an overload may borrow
+_DTYPES_OF_SAMPLES = (torch.float32, torch.int64)
 
 
 def overloads() -> dict[str, OpOverload]:
@@ -50,20 +55,74 @@ def overloads() -> dict[str, OpOverload]:
 
 def sampled() -> dict[str, list[Call]]:
     """Calls that the samples of PyTorch's own tests lead to, forward and backward; a few of each operator."""
-    from torch.testing._internal.common_methods_invocations import op_db
-
     recorder = _Recorder()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for op in op_db:
-            for dtype in (torch.float32, torch.int64):
-                if op.supports_dtype(dtype, "cpu"):
-                    needs_grad = dtype.is_floating_point and op.supports_autograd
-                    samples = op.sample_inputs("cpu", dtype, requires_grad=needs_grad)
-                    for number, sample in enumerate(itertools.islice(samples, _SAMPLES)):
-                        args = (sample.input, *sample.args)
-                        _run(recorder, op.op, args, sample.kwargs, composed=number < _COMPOSED)
+        for function, sample, composed in itertools.chain(_of_operators(), _of_lists(), _of_references()):
+            _run(recorder, function, (sample.input, *sample.args), sample.kwargs, composed=composed)
+        for module, forward, composed in _of_modules():
+            _run(recorder, module, forward.args, forward.kwargs, composed=composed)
     return recorder.calls
+
+
+def _of_operators() -> Iterator[tuple[Callable[..., Any], Any, bool]]:
+    """Functions with samples, and whether what consists of others is looked for."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    for op in op_db:
+        spellings = [op.inplace_variant, op.method_variant]
+        for alias in op.aliases:
+            spellings += [alias.op, alias.inplace_variant, alias.method_variant]
+        for dtype in filter(lambda dtype: op.supports_dtype(dtype, "cpu"), _DTYPES_OF_SAMPLES):
+            needs_grad = dtype.is_floating_point and op.supports_autograd
+            samples = _few(op.sample_inputs("cpu", dtype, requires_grad=needs_grad), _SAMPLES)
+            for number, sample in enumerate(samples):
+                yield op.op, sample, number < _COMPOSED
+            for spelling in filter(None, spellings):
+                for sample in _few(op.sample_inputs("cpu", dtype), _VARIANTS):
+                    yield spelling, sample, True
+
+
+def _few(samples: Iterable[Any], number: int) -> list[Any]:
+    """The first of them, made before any is used: the others would be ended within what is traced then."""
+    return list(itertools.islice(samples, number))
+
+
+def _of_lists() -> Iterator[tuple[Callable[..., Any], Any, bool]]:
+    """The same for operators on lists of tensors."""
+    from torch.testing._internal import common_methods_invocations as tests
+
+    kinds = ("unary", "binary", "pointwise", "reduce", "other")
+    for op in itertools.chain.from_iterable(getattr(tests, f"foreach_{kind}_op_db") for kind in kinds):
+        for dtype in _DTYPES_OF_SAMPLES:
+            for spelling in filter(None, (op.op, op.inplace_variant)):
+                samples = op.sample_inputs("cpu", dtype, noncontiguous=False, num_input_tensors=[2])
+                yield from ((spelling, sample, False) for sample in _few(samples, _SAMPLES))
+
+
+def _of_references() -> Iterator[tuple[Callable[..., Any], Any, bool]]:
+    """The same for what PyTorch has written in Python, of operators of `prims`."""
+    from torch.testing._internal.common_methods_invocations import python_ref_db
+
+    for op in python_ref_db:
+        for dtype in filter(lambda dtype: op.supports_dtype(dtype, "cpu"), _DTYPES_OF_SAMPLES):
+            for sample in _few(op.sample_inputs("cpu", dtype), _VARIANTS):
+                yield op.op, sample, False
+
+
+def _of_modules() -> Iterator[tuple[torch.nn.Module, Any, bool]]:
+    """Modules with what they are called with."""
+    from torch.testing._internal.common_modules import module_db
+
+    for info, training in itertools.product(module_db, (True, False)):
+        options = {"device": "cpu", "dtype": torch.float32, "requires_grad": True, "training": training}
+        with contextlib.suppress(Exception):  # some need what is not installed
+            samples = info.module_inputs_func(info, **options)
+            for number, sample in enumerate(_few(samples, _MODULES)):
+                made = sample.constructor_input
+                module = info.module_cls(*made.args, **made.kwargs).train(training)
+                if sample.forward_input is not None:
+                    yield module, sample.forward_input, number < _COMPOSED
 
 
 def _run(
@@ -175,12 +234,36 @@ def _kin(packet: str) -> str:
     return packet
 
 
-def borrowed(name: str, operator: OpOverload, calls: Mapping[str, Sequence[Call]]) -> list[Call]:
+def borrowed(
+    name: str, operators: Mapping[str, OpOverload], calls: Mapping[str, Sequence[Call]]
+) -> list[Call]:
     """Calls of an operator after those of its kin: of other overloads, in place or not, of lists or not."""
-    chance = random.Random(0)
-    kin = _kin(name.split(".")[1])
-    donors = [call for other, found in calls.items() if _kin(other.split(".")[1]) == kin for call in found]
-    return [Call(_fitted(operator, donor, chance)) for donor in donors[:_CALLS]]
+    kin, schema = _kin(name.split(".")[1]), operators[name]._schema
+    donors = [
+        (other, call) for other, found in calls.items() if _kin(other.split(".")[1]) == kin for call in found
+    ]
+    needed = {argument.name for argument in schema.arguments if not argument.has_default_value()}
+
+    def strangeness(donor: tuple[str, Call]) -> tuple[int, bool]:
+        return len(needed - donor[1].arguments.keys()), not name.startswith(donor[0].removesuffix(".default"))
+
+    chance, outputs = random.Random(0), [argument.name for argument in schema.arguments if argument.is_out]
+    return [
+        Call(_fitted(operators[name], donor, chance) | _results(operators.get(other), donor, outputs))
+        for other, donor in sorted(donors, key=strangeness)[:_DONORS]
+    ]
+
+
+def _results(operator: OpOverload | None, call: Call, names: Sequence[str]) -> dict[str, Any]:
+    """What a call gives, as that which an overload with `out` writes to."""
+    if operator is None or not names:
+        return {}
+    try:
+        results = operator(**call.copy())
+    except Exception:  # a call that ends in an error
+        return {}
+    results = [results] if isinstance(results, Tensor) or len(names) == 1 else list(results)
+    return dict(zip(names, results, strict=True)) if len(results) == len(names) else {}
 
 
 def _fitted(operator: OpOverload, donor: Call, chance: random.Random) -> dict[str, Any]:

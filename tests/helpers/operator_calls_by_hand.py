@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, ones, tensor, zeros
 
 from .operator_calls import Call
+from .operator_calls_alike import alike
 
 _LONG, _INT = torch.int64, torch.int32
 _3X3 = {"kernel_size": [3, 3], "stride": [1, 1], "padding": [0, 0]}
@@ -227,4 +228,5 @@ _BY_HAND: dict[str, dict[str, Any]] = {
 
 def by_hand() -> dict[str, Call]:
     """A call of each operator of the table, by name as `Node.target` has it, without `torch.ops.`."""
-    return {f"aten.{name}": Call(arguments) for name, arguments in _BY_HAND.items()}
+    single = {f"aten.{name}": Call(arguments) for name, arguments in _BY_HAND.items()}
+    return single | {name: Call(arguments) for name, arguments in alike().items()}

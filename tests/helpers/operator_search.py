@@ -2,8 +2,9 @@
 
 `python -m tests.helpers.operator_search [OPERATOR...]` takes valid calls of each operator, makes arguments
 bad, and calls the operator with these in a child process, under an allocator that ends the process when
-memory is used beyond what was asked for. What ended a child is printed, and without operators stored in
-`tests/data/operators.json`.
+memory is used beyond what was asked for. What ended a child is printed. It is stored in
+`tests/data/operators.json`, with the number of valid calls and of tries of each operator: what was tried
+without a valid call to begin with is as good as unknown.
 
 It needs a C compiler and the package expecttest, and takes more than an hour.
 """
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,11 +46,13 @@ SOURCE = ROOT / "tests" / "cpp" / "guarded_malloc.c"
 
 _SINGLES = 250  # tries with one bad argument, for each operator
 _PAIRS = 60  # tries with two or three bad arguments, for each operator
-_MADE_UP = 100  # tries of operators of which no valid call is known
+_MADE_UP = 100  # tries of arguments that are made up
+_KNOWN = 5  # valid calls of each operator
 _SECONDS = 2  # of the processor that a try may take
 _WAITING = 60  # seconds until a try is ended that computes nothing
 _ENOUGH = 2  # tries that end a process, and no more are made
-_MEMORY = 8 << 30
+_BEGUN, _DONE = b"b", b"d"  # how far a call got
+_OFTEN = 50  # operators, after which what was found is stored
 
 
 class Found(NamedTuple):
@@ -115,28 +118,39 @@ def _with(call: Call, argument: str) -> Call:
     return call if argument in call.arguments else Call({**call.arguments, argument: None})
 
 
-def taken(name: str, operator: OpOverload) -> list[Call]:
-    """A few made up calls that the operator takes."""
-    made = list(itertools.islice(made_up(operator, random.Random(zlib.crc32(name.encode()))), _MADE_UP))
-    shared = mmap.mmap(-1, _MADE_UP)
-    child = os.fork()
-    if child == 0:
-        _confine()
-        signal.setitimer(signal.ITIMER_PROF, 5 * _SECONDS)
-        for number, call in enumerate(made):
-            with contextlib.suppress(Exception):
-                operator(**call.copy())
-                shared[number] = 1
-        os._exit(0)
-    os.waitpid(child, 0)
-    return [call for number, call in enumerate(made) if shared[number]][:4]
+def valid(name: str, operators: Mapping[str, OpOverload], calls: Mapping[str, Sequence[Call]]) -> list[Call]:
+    """A few calls that an operator takes: of tests or written by hand, else of its kin, else made up."""
+    operator, chance = operators[name], random.Random(zlib.crc32(name.encode()))
+    return (
+        _taken(operator, calls.get(name, ()))
+        or _taken(operator, borrowed(name, operators, calls))
+        or _taken(operator, list(itertools.islice(made_up(operator, chance), _MADE_UP)))
+    )[:_KNOWN]
+
+
+def _taken(operator: OpOverload, calls: Sequence[Call]) -> list[Call]:
+    """Those calls that end as they should, each tried in a child."""
+    outcomes = mmap.mmap(-1, len(calls) + 1)
+    while (at := outcomes[:].count(_BEGUN) + outcomes[:].count(_DONE)) < len(calls):
+        child = os.fork()
+        if child == 0:
+            _confine()
+            for number in range(at, len(calls)):
+                outcomes[number] = ord(_BEGUN)
+                signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+                with contextlib.suppress(Exception):
+                    operator(**calls[number].copy())
+                    outcomes[number] = ord(_DONE)
+            os._exit(0)
+        os.waitpid(child, 0)
+    return [call for number, call in enumerate(calls) if outcomes[number] == ord(_DONE)]
 
 
 # -- children ---------------------------------------------------------------------------------------------
 
 
-def search(name: str, operator: OpOverload, known: Sequence[Call]) -> list[Found]:
-    """What ends a process that calls the operator: a few calls, at most `_ENOUGH`."""
+def search(name: str, operator: OpOverload, known: Sequence[Call]) -> tuple[list[Found], int]:
+    """What ends a process that calls the operator: a few calls, at most `_ENOUGH`; after how many tries."""
     found: list[Found] = []
     shared = mmap.mmap(-1, mmap.PAGESIZE)
     at = 0
@@ -153,7 +167,7 @@ def search(name: str, operator: OpOverload, known: Sequence[Call]) -> list[Found
             break
         found.append(Found(end, shared[16 : 16 + length].decode(errors="replace")))
         at = number + 1
-    return found
+    return found, number + 1
 
 
 def _confine() -> None:
@@ -220,18 +234,31 @@ def main(names: Sequence[str]) -> None:
     import_late()
     operators, calls = overloads(), sampled()
     calls |= {name: [call, *calls.get(name, ())] for name, call in by_hand().items()}
-    table = {}
-    for name in names or operators:
-        operator = operators[name]
-        known = calls.get(name) or borrowed(name, operator, calls) or taken(name, operator)
-        if found := search(name, operator, known):
-            table[name] = found
-            for one in found:
-                print(f"{name}: {one.end}: {one.call}", flush=True)
-    if not names:
-        lines = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in table.items()]
-        head = f'{{"torch": "{torch.__version__}", "operators": {{\n'
-        STORED.write_text(head + ",\n".join(lines) + "\n}}\n")
+    stored = json.loads(STORED.read_text())
+    for number, name in enumerate(names or operators, 1):
+        known = valid(name, operators, calls)
+        found, tried = search(name, operators[name], known)
+        packet, _, overload = name.rpartition(".")
+        stored["searched"].setdefault(packet, {})[overload] = [len(known), tried]
+        stored["operators"].pop(name, None)
+        if found:
+            stored["operators"][name] = found
+        for one in found:
+            print(f"{name}: {one.end}: {one.call}", flush=True)
+        if number % _OFTEN == 0:
+            _store(stored)
+    _store(stored)
+
+
+def _store(stored: dict[str, Any]) -> None:
+    """The file, with an operator a line."""
+    tables = (
+        f'"{title}": {{\n'
+        + ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(stored[title].items()))
+        + "\n}"
+        for title in ("operators", "searched")
+    )
+    STORED.write_text(f'{{"torch": "{torch.__version__}",\n' + ",\n".join(tables) + "}\n")
 
 
 if __name__ == "__main__":

@@ -140,6 +140,10 @@ def _revision_skips(before: Schema, after: Schema) -> Iterator[Report]:
     # Nothing says with which revision what changed otherwise came.
     otherwise = breaks(before, after, own=True) + len(_given_way(before, after))
     otherwise += len(_widened(before, after, own=True))
+    if came:  # what came may have given way to PyTorch since, with a version that added something
+        otherwise += len(
+            {line.version for line in after.log if line.version > before.version} - _raised_alone(after)
+        )
     last = after.revision + 1 if came or otherwise else after.revision
     untold = [number for number in range(before.revision + 1, last) if number not in came]
     skipped = untold[0] if len(untold) > otherwise else None

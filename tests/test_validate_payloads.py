@@ -81,6 +81,10 @@ def _parts(weights: types.PayloadConfig) -> None:
     weights.config["weight"].inner = {"values": weights.config["scale"]}
 
 
+def _instance(weights: types.PayloadConfig) -> None:
+    weights.config["weight"].instance = 0
+
+
 def _no_meta(weights: types.PayloadConfig) -> None:
     weights.config["weight"].tensor_meta = None
 
@@ -164,6 +168,11 @@ LIES: dict[Callable[[types.PayloadConfig], None], tuple[str, str, str]] = {
         "payload-meta",
         "weights['weight'].inner",
         "expected no parts of a tensor that is not sparse, found 'values'",
+    ),
+    _instance: (
+        "payload-meta",
+        "weights['weight'].instance",
+        "expected a number from 1 on, or none for the first, found 0",
     ),
     _no_meta: ("payload-meta", "weights['weight']", "expected metadata of a tensor, found none"),
     _no_parameter: ("payload-kind", _WEIGHT, "expected the payload of a parameter, found no parameter"),

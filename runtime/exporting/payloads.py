@@ -211,7 +211,7 @@ def _export(
         key: (fqn, None) for key, fqn in first_in_storages(weights).items()
     }
     writer = _Writer(records, folder, prefix, owners)
-    return PayloadConfig(config={fqn: writer.write(fqn, tensor) for fqn, tensor in tensors.items()})
+    return PayloadConfig(config={fqn: writer.write_whole(fqn, tensor) for fqn, tensor in tensors.items()})
 
 
 @dataclass(slots=True)
@@ -229,6 +229,21 @@ class _Writer:
     prefix: str
     owners: dict[Hashable, tuple[str, str | None]]
     _symbols: Symbols = field(default_factory=Symbols)
+    _alike: dict[Hashable, dict[int, int]] = field(default_factory=dict)
+
+    def write_whole(self, fqn: str, tensor: Any) -> PayloadMeta:
+        """Write what has a name of its own, and is a tensor object of its own or one under several names."""
+        payload = self.write(fqn, tensor)
+        if not payload.use_pickle:  # pickles have a record for each object
+            payload.instance = self._instance(tensor, payload) or None
+        return payload
+
+    def _instance(self, tensor: torch.Tensor, payload: PayloadMeta) -> int:
+        """The number of a tensor among those that are told apart by nothing that a file says of them."""
+        place = None if payload.inner else (tensor.storage_offset(), tensor.stride())
+        seen = (payload.path_name, tensor.dtype, tensor.size(), place, payload.is_param, tensor.requires_grad)
+        alike = self._alike.setdefault(seen, {})
+        return alike.setdefault(id(tensor), len(alike))
 
     def write(self, fqn: str, tensor: Any) -> PayloadMeta:
         _check_supported(fqn, tensor)

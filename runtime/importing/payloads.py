@@ -165,7 +165,7 @@ class _Maker:
     owners: Mapping[str, Payload]
     storages: PayloadStorages
     permissions: Permissions
-    # Parameters that are equal in everything are one parameter under several names: tied weights.
+    # Tensors that are equal in everything are one under several names, such as tied weights.
     _made: dict[object, Any] = field(default_factory=dict)
 
     def make(self, payload: Payload, where: str) -> Any:
@@ -392,6 +392,7 @@ def _manner(payload: PayloadMeta, meta: TensorMeta) -> tuple[object, ...]:
     bits = (meta.conj, meta.neg)
     return (
         payload.is_param,
+        payload.instance,
         meta.requires_grad,
         meta.subclass,
         meta.layout,

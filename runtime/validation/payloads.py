@@ -116,6 +116,9 @@ def _check_payload(
     payload: types.PayloadMeta, path: str, findings: Findings, permissions: Permissions
 ) -> None:
     _check_record(payload, path, findings)
+    if payload.instance is not None and payload.instance < 1:
+        message = f"expected a number from 1 on, or none for the first, found {payload.instance}"
+        findings.add("payload-meta", f"{path}.instance", message)
     if payload.absent and permissions.missing_weights == "error":
         message = "expected the bytes of a tensor, found one saved without them"
         findings.add("payload-absent", path, message, MISSING_WEIGHTS)

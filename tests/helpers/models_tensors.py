@@ -51,12 +51,17 @@ def _coo_weights_over_the_same(m: nn.Module) -> None:
         m.register_buffer(
             name, torch.sparse_coo_tensor(indices, values, (size, size), is_coalesced=coalesced)
         )
+    m.register_buffer("another", m.small.detach())
     m.trained, m.frozen = nn.Parameter(m.small), nn.Parameter(m.small, requires_grad=False)
 
 
 @TENSORS_BEYOND.case(lambda: call(torch.ones(2, 2)), _coo_weights_over_the_same, unsaved="SparseTensorImpl")
 def sparse_coo_weights_over_the_same_indices_and_values(self: nn.Module, x: Tensor) -> tuple[Tensor, ...]:
-    return x + self.small.to_dense(), self.large.to_dense(), self.trained.to_dense() + self.frozen.to_dense()
+    return (
+        x + self.small.to_dense() * self.another.to_dense(),
+        self.large.to_dense(),
+        self.trained.to_dense() + self.frozen.to_dense(),
+    )
 
 
 _COMPRESSED: dict[str, Callable[[Tensor], Tensor]] = {

@@ -667,6 +667,17 @@ MENDED = {
     "an extension that came after the base and has gone again, with a major version": MAJOR
     | REVISION
     | {"x: {id: 10, type: i64": "x: {id: 10, type: double", "ids: [70]": "ids: [70, 1001]"},
+    "an extension that gave way to PyTorch after its revision, and another one": added(
+        NEW_OWN.replace("new:", "ours:")
+        + "      "
+        + NEW_OWN.replace("new:", "more:")
+        .replace("1001", "1002")
+        .replace("since_revision: 2", "since_revision: 4")
+        + "      "
+        + NEW
+    )
+    | MINOR
+    | {"revision: 1\n": "revision: 4\n"},
     "a new type with a minor version": MINOR
     | {
         "types:\n": "types:\n"

@@ -61,6 +61,48 @@ def streamed_zip(zip64: bool) -> bytes:
     return file.getvalue()
 
 
+def between(data: bytes, piece: bytes) -> bytes:
+    """An archive with something before its directory, which is where that says."""
+    at = directory_offset(data)
+    moved = patched(data, len(data) - 6, struct.pack("<L", at + len(piece)))
+    return moved[:at] + piece + moved[at:]
+
+
+def in_front(data: bytes) -> bytes:
+    """What `zip -A` makes of an archive with something in front of it: all offsets hold."""
+    file = io.BytesIO(b"#!/bin/sh\n")
+    with zipfile.ZipFile(file, "a") as archive, zipfile.ZipFile(io.BytesIO(data)) as old:
+        for info in old.infolist():
+            archive.writestr(info.filename, old.read(info))
+    return file.getvalue()
+
+
+def hidden(data: bytes) -> bytes:
+    """An archive that has a record once more, which its directory does not list."""
+    start = local_header(data, NAME)
+    return between(data, data[start : local_header(data, "archive/extra/note")])
+
+
+def with_extra(
+    kind: int, said: bytes, *, comment: bytes = b"", version: int = 1, crc: int | None = None
+) -> bytes:
+    """An archive with a name or comment in an extra field of a record."""
+    true_crc = zlib.crc32(comment if kind == 0x6375 else NAME.encode())
+    content = struct.pack("<BL", version, true_crc if crc is None else crc) + said
+    info = zipfile.ZipInfo(NAME)
+    info.extra, info.comment = struct.pack("<2H", kind, len(content)) + content, comment
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/archive_format", b"pt2")
+        archive.writestr(info, b"{}")
+    return file.getvalue()
+
+
+def only_local(data: bytes) -> bytes:
+    """The same with an empty field in the directory: its kind is another one, which has no meaning."""
+    return patched(data, central_header(data, NAME) + 46 + len(NAME), b"\xfe\xca")
+
+
 HONEST: dict[str, Callable[[], bytes]] = {
     "torch": linear_torch_archive,
     "pt2wire": linear_archive,
@@ -68,6 +110,9 @@ HONEST: dict[str, Callable[[], bytes]] = {
     "deflated": lambda: small_zip(zipfile.ZIP_DEFLATED),
     "streamed": lambda: streamed_zip(False),
     "streamed with 64-bit sizes": lambda: streamed_zip(True),
+    "zeros before the directory": lambda: between(small_zip(), bytes(99)),
+    "zeros as an extra field": lambda: with_extra(0, bytes(8)),
+    "its own name as an extra field": lambda: with_extra(0x7075, NAME.encode()),
 }
 
 
@@ -225,6 +270,28 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "expected one root folder, found 'archive' and 'brchive'",
     ),
     "no folder": (_renamed("archive_extra_note"), "found 'archive_extra_note' at the top"),
+    "front with true offsets": (in_front, "expected zeros between records, found others from byte 0 to 10"),
+    "hidden record": (hidden, "expected zeros between records, found others from byte"),
+    "bytes before the directory": (
+        lambda data: between(data, b"\0" * 9 + b"x"),
+        "expected zeros between records",
+    ),
+    "another name in Unicode": (
+        lambda data: with_extra(0x7075, b"archive/extra/old"),
+        "expected one name of a record, found b'archive/extra/old' in an extra field and b'archive/models",
+    ),
+    "another name in the local header's Unicode": (
+        lambda data: only_local(with_extra(0x7075, b"archive/extra/old")),
+        "models/model.json: expected one name of a record, found b'archive/extra/old'",
+    ),
+    "another name in Unicode of another version": (
+        lambda data: with_extra(0x7075, b"archive/extra/old", version=2, crc=0),
+        "expected one name of a record",
+    ),
+    "comment in Unicode": (
+        lambda data: with_extra(0x6375, b"another", comment=b"one"),
+        "expected one comment of a record, found b'another' in an extra field and b'one'",
+    ),
     "overlap": (lambda data: overlapping(data), "expected its end before <BytesIO>:extra/note begins"),
 }
 

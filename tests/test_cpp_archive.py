@@ -66,6 +66,12 @@ MESSAGES = {
     "name that is not said to be UTF-8": "is not UTF-8, or is not said to be",
     "second root": "a second root folder",
     "no folder": "not inside the archive's one root folder",
+    "front with true offsets": "bytes between records that are no padding",
+    "hidden record": "bytes between records that are no padding",
+    "bytes before the directory": "bytes between records that are no padding",
+    "another name in Unicode": "models/model.json: an extra field gives a record another name or comment",
+    "another name in the local header's Unicode": "an extra field gives a record another name",
+    "comment in Unicode": "an extra field gives a record another name or comment",
     "overlap": "two records share bytes",
 }
 

@@ -2,8 +2,9 @@
 
 A zip file says most things twice, and readers differ in which half they believe. Here both halves must agree,
 so that what was checked is what every other reader sees too: one directory that ends where the file ends, one
-root folder, no name twice, no name that leaves the root, local headers equal to the directory, and no two
-records over the same bytes.
+root folder, no name twice, no name that leaves the root, local headers equal to the directory, no second name
+in an extra field, no two records over the same bytes, and nothing but zeros between them, for readers that go
+from record to record.
 
 PyTorch's writer leaves CRC and sizes of each local header zero, puts them into a descriptor behind the data,
 pads with an extra field `FB`, and always writes the zip64 end records.
@@ -30,12 +31,18 @@ _CENTRAL = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")
 
 _ZIP64_EXTRA = 1
+#: Of Info-ZIP: the name or comment once more, in UTF-8, for which readers drop the one in the header.
+_UNICODE_PATH, _UNICODE_COMMENT = 0x7075, 0x6375
+_BEFORE_UNICODE = 5  # bytes: a version, and the CRC of what it stands for
 _ALL_ONES = {2: 0xFFFF, 4: 0xFFFFFFFF}
 
 _ENCRYPTED, _DESCRIPTOR, _UTF8 = 1 << 0, 1 << 3, 1 << 11
 _DEFLATE_HINTS = 0b110
 _KNOWN_FLAGS = _DESCRIPTOR | _UTF8 | _DEFLATE_HINTS
 
+
+#: Bytes that are looked at together.
+_AT_ONCE = 1 << 20
 
 _DAMAGED = "The file is damaged: copy or download it again"
 
@@ -197,6 +204,7 @@ def _central_headers(data: memoryview, start: int, size: int, count: int, source
                 hint=_DAMAGED,
             )
         extra = data[extra_at : extra_at + extra_length]
+        _check_unicode(extra, data[name_at:extra_at], data[extra_at + extra_length : at], source)
         unpacked, packed, offset = _widened(extra, (unpacked, packed, offset), source)
         if disk not in (0, 0xFFFF):
             raise _split(source)
@@ -209,19 +217,37 @@ def _widened(extra: memoryview, fields: tuple[int, ...], source: str) -> tuple[i
     """Replace each 32-bit field of all ones by its 64-bit value in the zip64 extra field, in order."""
     if 0xFFFFFFFF not in fields:
         return fields
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, at)
+    for kind, content in _extra_fields(extra):
         if kind == _ZIP64_EXTRA:
-            wide = struct.unpack_from(f"<{min(length, len(extra) - at - 4) // 8}Q", extra, at + 4)
+            wide = struct.unpack_from(f"<{len(content) // 8}Q", content)
             needed = fields.count(0xFFFFFFFF)
             if len(wide) < needed:
                 message = f"expected {needed} numbers in a zip64 extra field, found {len(wide)}"
                 raise DeserializeError(message, path=source, hint=_DAMAGED)
             rest = iter(wide)
             return tuple(next(rest) if field == 0xFFFFFFFF else field for field in fields)
-        at += 4 + length
     return fields
+
+
+def _extra_fields(extra: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Kind and content of each; the last ends where they all do, however long it says that it is."""
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, at)
+        yield kind, extra[at + 4 : at + 4 + length]
+        at += 4 + length
+
+
+def _check_unicode(extra: memoryview, name: memoryview, comment: memoryview | bytes, path: str) -> None:
+    said = {_UNICODE_PATH: name, _UNICODE_COMMENT: comment}
+    for kind, content in _extra_fields(extra):
+        if kind in said and content[_BEFORE_UNICODE:] != said[kind]:
+            what = "name" if kind == _UNICODE_PATH else "comment"
+            raise DeserializeError(
+                f"expected one {what} of a record, found {bytes(content[_BEFORE_UNICODE:][:80])!r} in an "
+                f"extra field and {bytes(said[kind][:80])!r} in the header",
+                path=path,
+            )
 
 
 def _check(
@@ -259,12 +285,26 @@ def _check(
         elif header.size:
             raise DeserializeError(f"expected an empty folder, found one of {header.size} bytes", path=path)
     extents.sort()
-    for (_, stop, path), (start, _, following) in itertools.pairwise(extents):
+    borders = [(0, 0, source), *extents, (directory, directory, f"{source}: the directory")]
+    for (_, stop, path), (start, _, following) in itertools.pairwise(borders):
         if start < stop:
             raise DeserializeError(
                 f"expected its end before {following} begins at byte {start}, found it at {stop}", path=path
             )
+        _check_padding(data, stop, start, source)
     return entries
+
+
+def _check_padding(data: memoryview, start: int, stop: int, source: str) -> None:
+    """Refuse what no record holds. PyTorch pads within extra fields, others with zeros."""
+    for at in range(start, stop, _AT_ONCE):
+        gap = bytes(data[at : min(at + _AT_ONCE, stop)])
+        if gap.count(0) != len(gap):
+            raise DeserializeError(
+                f"expected zeros between records, found others from byte {start} to {stop}",
+                path=source,
+                hint="Something was put into the file or in front of it, or a tool left an old record there",
+            )
 
 
 def _checked_name(header: _Header, source: str, limits: Limits) -> str:
@@ -336,7 +376,7 @@ def _data_extent(data: memoryview, header: _Header, directory: int, path: str) -
         raise DeserializeError(
             f"expected its end before the directory at byte {directory}, found it at {stop}", path=path
         )
-    local_name = bytes(data[name_at:extra_at])
+    local_name, extra = bytes(data[name_at:extra_at]), data[extra_at:offset]
     if local_name != header.raw_name:
         raise DeserializeError(
             f"expected its name in the local header too, found {local_name[:80]!r}", path=path
@@ -347,7 +387,8 @@ def _data_extent(data: memoryview, header: _Header, directory: int, path: str) -
             f"directory, found {method} and {flags:#x}",
             path=path,
         )
-    unpacked, packed = _widened(data[extra_at:offset], (unpacked, packed), path)
+    _check_unicode(extra, data[name_at:extra_at], b"", path)
+    unpacked, packed = _widened(extra, (unpacked, packed), path)
     may_be_zero = bool(flags & _DESCRIPTOR)
     for what, local, central in (
         ("CRC", crc32, header.crc32),

@@ -158,6 +158,30 @@ def _flipped(name: str) -> bytes:
     return bytes(data)
 
 
+def _other_program() -> bytes:
+    """Another text than that of the program, for those who look at the file with another reader."""
+    return honest_records()[PROGRAM].replace(b"linear", b"LINEAR")
+
+
+def _renamed_in_unicode(*, both: bool) -> Callable[[], bytes]:
+    """The program and another record have each other's name in the field that Info-ZIP believes."""
+
+    def field(name: bytes, shown: bytes) -> bytes:
+        content = struct.pack("<BL", 1, zlib.crc32(name)) + shown
+        return struct.pack("<2H", 0x7075, len(content)) + content
+
+    def make() -> bytes:
+        entries = [*_entries(), Entry(_EXTRA, _other_program())]
+        shown = {_EXTRA: f"archive/{PROGRAM}".encode(), f"archive/{PROGRAM}".encode(): _EXTRA}
+        for entry in entries:
+            if entry.name in shown:
+                entry.local_extra = field(entry.name, shown[entry.name])
+                entry.extra = entry.local_extra if both else b""
+        return _zip(entries)
+
+    return make
+
+
 _EXTRA = b"archive/extra/a"
 _CONTAINERS: dict[str, tuple[Callable[[], bytes], str]] = {
     "nothing": (lambda: b"", "an empty file is no archive"),
@@ -238,7 +262,20 @@ _CONTAINERS: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "an unlisted record": (
         _also(replace(Entry(_EXTRA, b"hidden"), listed=False)),
-        "what no directory lists is not read",
+        "a directory lists all records",
+    ),
+    "an unlisted program": (
+        lambda: _zip([Entry(f"archive/{PROGRAM}".encode(), _other_program(), listed=False), *_entries()]),
+        "readers that go from record to record see the same",
+    ),
+    "bytes before with true offsets": (
+        lambda: _zip([Entry(b"", b"", local_name=b"", listed=False), *_entries()]),
+        "nothing stands before an archive",
+    ),
+    "another name in Unicode": (_renamed_in_unicode(both=True), "each record has one name"),
+    "another name in Unicode in the local header": (
+        _renamed_in_unicode(both=False),
+        "each record has one name",
     ),
     "overlapping records": (_overlapping, "extents do not overlap"),
     "no program": (lambda: records({PROGRAM: None}), "an archive has a program"),
@@ -251,7 +288,7 @@ _CONTAINERS: dict[str, tuple[Callable[[], bytes], str]] = {
     "no format": (lambda: records({"archive_format": None}), "a zip file is no archive yet"),
 }
 #: Oddities that change nothing for a reader that goes by the directory.
-_ODD = ("a wrong 64-bit extra", "an extra beyond its field", "an unlisted record")
+_ODD = ("a wrong 64-bit extra", "an extra beyond its field")
 for _name, (_make, _proves) in _CONTAINERS.items():
     add("container", _name, _proves, _make, refused=_name not in _ODD)
 

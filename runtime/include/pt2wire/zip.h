@@ -48,11 +48,12 @@ struct Record {
 ///
 /// A zip file says most things twice, and readers differ in which half they believe. Here both must agree: one
 /// directory that ends where the file ends, one root folder, no name twice (outside of `extra/` also where only the case
-/// of ASCII letters differs), no name that leaves the root, local headers and descriptors equal to the directory, no two
-/// records over the same bytes, stored or deflated only.
+/// of ASCII letters differs), no name that leaves the root, local headers and descriptors equal to the directory, no
+/// second name in an extra field, no two records over the same bytes and nothing but zeros between them, stored or deflated
+/// only.
 class Zip {
  public:
-  /// Reads the directory; of the records' bytes it touches none. `name` is what messages call the file. Throws `Error`.
+  /// Reads the directory, and what lies between records; of the records' bytes it touches none. `name` is what messages call the file. Throws `Error`.
   explicit Zip(Bytes file, std::string name = "<memory>", const ZipLimits& limits = {})
       : file_(std::move(file)), file_name_(std::move(name)), limits_(limits) {
     const Directory directory = find_directory();
@@ -117,6 +118,8 @@ class Zip {
   static constexpr std::uint32_t entry_mark = 0x02014b50, local_mark = 0x04034b50, descriptor_mark = 0x08074b50;
   static constexpr std::uint16_t encrypted_flag = 1 << 0, descriptor_flag = 1 << 3, utf8_flag = 1 << 11;
   static constexpr std::uint16_t known_flags = descriptor_flag | utf8_flag | 6;  // 6: how hard deflate tried
+  /// Of Info-ZIP: the name or comment once more, in UTF-8, behind a version and a CRC. Readers then drop the header's.
+  static constexpr std::uint16_t unicode_path = 0x7075, unicode_comment = 0x6375, before_unicode = 5;
   static constexpr std::uint32_t wide = 0xffffffff;  // the true number is in the zip64 extra field
 
   // Little-endian numbers. Whoever calls these has checked that the file has the bytes.
@@ -189,20 +192,33 @@ class Zip {
       require(stop - at >= entry_size && u32(at) == entry_mark, "the zip directory is damaged", at);
       const std::uint64_t name_size = u16(at + 28), extra_size = u16(at + 30), comment_size = u16(at + 32);
       require(stop - at - entry_size >= name_size + extra_size + comment_size, "the zip directory is damaged", at);
-      read_entry(directory, at, text(at + entry_size, name_size), extra_size);
+      const std::uint64_t extra = at + entry_size + name_size;
+      const std::string_view name = text(at + entry_size, name_size);
+      check_unicode(extra, extra_size, name, text(extra + extra_size, comment_size));
+      read_entry(directory, at, name, extra_size);
       at += entry_size + name_size + extra_size + comment_size;
     }
     require(at == stop, "the zip directory holds more records than the end record says", at);
     sort_entries(Entry::lies_before);
-    for (std::size_t i = 1; i < entries_.size(); ++i) {
-      require(entries_[i - 1].end <= entries_[i].start, "two records share bytes", entries_[i].start, entries_[i].name);
+    std::uint64_t end = 0;
+    for (const Entry& entry : entries_) {
+      require(end <= entry.start, "two records share bytes", entry.start, entry.name);
+      check_padding(end, entry.start);
+      end = entry.end;
     }
+    check_padding(end, directory.start);
     // Sorted rather than hashed: no choice of names makes this slow.
     sort_entries(Entry::is_called_before);
     for (std::size_t i = 1; i < entries_.size(); ++i) {
       const std::string_view name = entries_[i].name;
       require(compare(entries_[i - 1].name, name) != 0, "two records have the same name", directory.start, name);
     }
+  }
+
+  /// Refuses what no record holds. PyTorch pads within extra fields, others with zeros.
+  void check_padding(std::uint64_t at, std::uint64_t stop) const {
+    const std::string_view gap = text(at, stop - at);
+    require(gap.find_first_not_of('\0') == std::string_view::npos, "bytes between records that are no padding", at);
   }
 
   /// Both orders in one function, as compilers spend long on each sort.
@@ -247,6 +263,7 @@ class Zip {
     const std::uint16_t local_flags = u16(at + 6);
     require(u16(at + 8) == method && ((local_flags ^ flags) & (encrypted_flag | descriptor_flag)) == 0,
             "the local header contradicts the directory", at, name);
+    check_unicode(at + local_size + name_size, extra_size, name, {});
     Numbers found{u32(at + 14), u32(at + 18), u32(at + 22)};
     widen(at + local_size + name_size, extra_size, {&found.size, &found.packed_size, nullptr}, name);
     const bool behind = (flags & descriptor_flag) != 0;
@@ -270,6 +287,20 @@ class Zip {
     require(limit - at >= 24 && u64(at + 8) == numbers.packed_size && u64(at + 16) == numbers.size,
             "the descriptor behind the data contradicts the directory", at, name);
     return 24;
+  }
+
+  void check_unicode(std::uint64_t at, std::uint64_t size, std::string_view name, std::string_view comment) const {
+    const std::uint64_t stop = at + size;
+    while (stop - at >= 4) {
+      const std::uint16_t kind = u16(at);
+      const std::uint64_t start = at + 4;
+      at = std::min(start + u16(at + 2), stop);
+      if (kind != unicode_path && kind != unicode_comment) continue;
+      const std::uint64_t said_at = std::min(start + before_unicode, at);
+      const std::string_view said = text(said_at, at - said_at);
+      require(said == (kind == unicode_path ? name : comment), "an extra field gives a record another name or comment", start,
+              name);
+    }
   }
 
   /// Replaces each number that is all ones in 32 bits by its 64 bits in the zip64 extra field, in order.

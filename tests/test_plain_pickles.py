@@ -14,12 +14,14 @@ import torch
 from pt2wire import DeserializeError, UnsafeArtifactError
 from pt2wire.importing.pickles import open_pickle
 from pt2wire.importing.plain_pickles import plain_data_problem
+from torch.nested._internal.nested_tensor import NestedTensor
 
 _MANY = range(300)
 
 
-def _with_attribute(tensor: torch.Tensor) -> torch.Tensor:
-    tensor.note = "mine"  # type: ignore[attr-defined]
+def _with_attributes(tensor: torch.Tensor, **attributes: Any) -> torch.Tensor:
+    for name, value in attributes.items():
+        setattr(tensor, name, value)
     return tensor
 
 
@@ -39,9 +41,13 @@ _HONEST = {
         torch.Size([2] * 5),
         torch.Size([2]),
     ],
-    "a tensor with attributes": _with_attribute(torch.ones(2)),
-    "a parameter with attributes": _with_attribute(torch.nn.Parameter(torch.ones(2))),
+    "a tensor with attributes": _with_attributes(torch.ones(2), note="mine"),
+    "a parameter with attributes": _with_attributes(torch.nn.Parameter(torch.ones(2)), note="mine", tags=[1]),
     "tensors without memory": [torch.ones(2, device="meta"), torch.ones(2, dtype=torch.uint16)],
+    "a buffer": torch.nn.Buffer(torch.ones(2)),
+    "attributes of all kinds": _with_attributes(
+        torch.ones(2), scale=torch.ones(1), _no_decay=True, axes=[1], before=torch.int8, sizes={"a": (1, 2)}
+    ),
     "sets of texts and numbers": [set(), {"a"}, {f"{n}" for n in _MANY}, set(_MANY)],
 }
 _HOSTILE = {
@@ -84,6 +90,25 @@ class _Call:
         return self._call
 
 
+_U, _V2, _W = torch._utils, torch._tensor._rebuild_from_type_v2, torch.ones(2)
+_HOOKS = OrderedDict({1: torch.Size})
+_META = torch.float32, (4,), (1,), False
+_WITHOUT_MEMORY = NestedTensor, torch.float32, (4,), (1,), 0, torch.strided, torch.device("cpu"), False
+_WITH_STATE: dict[str, tuple[Any, ...]] = {
+    "parameter": (_U._rebuild_parameter_with_state, _W, True, OrderedDict()),
+    "tensor": (_V2, _U._rebuild_meta_tensor_no_storage, torch.Tensor, _META),
+}
+_STATES: dict[str, Any] = {
+    "memory": {"data": _W},
+    "a class": {"__class__": NestedTensor},
+    "a dict": {"__dict__": {"size": 3}},
+    "a method": {"size": 3},
+    "a name that PyTorch asks for": {"__tensor_flatten__": 3},
+    "hooks in a state": {"_backward_hooks": {1: torch.Size}},
+    "a function": {"note": torch._utils._rebuild_tensor},
+    "slots": (None, {"data": _W}),
+    "an ordered state": OrderedDict({"data": _W}),
+}
 _OWN, _S = [0] * 9, {"a": 1}
 _CALLS = {
     "bytearray": (_Call(bytearray, 1 << 40), "code of __builtin__.bytearray"),
@@ -104,6 +129,30 @@ _CALLS = {
         "found one that gets a state",
     ),
     "a state twice": ([_S, _Call(OrderedDict, state=_S)], "256 keys"),
+    **{
+        f"{name} of a {kind}": (_Call(*call, state), "as torch.save has it called")
+        for kind, call in _WITH_STATE.items()
+        for name, state in _STATES.items()
+    },
+    "a state elsewhere": ([_S, _Call(*_WITH_STATE["parameter"], _S)], "as torch.save has it called"),
+    "hooks": (_Call(_U._rebuild_tensor_v2, _W, 0, (2,), (1,), True, _HOOKS), "as torch.save has it called"),
+    "hooks of a parameter": (_Call(_U._rebuild_parameter, _W, True, _HOOKS), "as torch.save has it called"),
+    "hooks elsewhere": (
+        [_HOOKS, _Call(_U._rebuild_parameter, _W, True, _HOOKS)],
+        "as torch.save has it called",
+    ),
+    "a tensor without memory": (
+        _Call(_U._rebuild_wrapper_subclass, *_WITHOUT_MEMORY),
+        "code of torch._utils._rebuild_wrapper_subclass",
+    ),
+    "a tensor of a class without memory": (
+        _Call(_V2, _U._rebuild_wrapper_subclass, NestedTensor, _WITHOUT_MEMORY, {}),
+        "as torch.save has it called",
+    ),
+    "a tensor of another class": (
+        _Call(_V2, _U._rebuild_meta_tensor_no_storage, NestedTensor, _META, {}),
+        "as torch.save has it called",
+    ),
 }
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import io
 import pickletools
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
+
+import torch
 
 from ..keys import MAX_COMPOUND_KEYS, TOO_MANY, is_plain
 
@@ -21,15 +23,13 @@ class _Known(Enum):
     """What is known of an object on the stack of a pickle."""
 
     PLAIN = auto()  # a number, a text, a truth value or None
-    DICT = auto()
+    METHOD = auto()  # a text that names what all tensors have
+    SETTER = auto()  # a text that names what changes a tensor when it is set
     LIST = auto()  # of plain values
-    EMPTY = auto()  # a tuple
-    STATE = auto()  # of an object: its attributes, and those that lie in slots
-    ITEMS = auto()  # a tuple of one list of plain values
-    STORAGE = auto()  # five values that name one, by a key that is plain
-    FEW = auto()  # a short tuple
-    NESTED = auto()  # a tuple of one tuple
-    TYPED = auto()  # a short tuple that begins with what makes a tensor
+    ATTRIBUTES = auto()  # a dict of what anybody may set on a tensor
+    PARTS = auto()  # a dict of what tensors of a class of their own may have set on them
+    DICT = auto()  # another
+    HOOKS = auto()  # a new OrderedDict
     SMALL = auto()  # made of little
     TENSOR = auto()
     COLLECTION = auto()  # one that was made by a call
@@ -44,46 +44,125 @@ class _Global:
     name: str
 
 
-_Kind = _Known | _Global
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tuple:
+    """A short tuple that was made for one use. It is compared by identity: they nest."""
 
+    items: tuple[_Kind, ...]
+
+
+_Kind = _Known | _Global | _Tuple
+
+_TEXTS = "BINUNICODE SHORT_BINSTRING".split()
 _KINDS = {
     **dict.fromkeys("NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 BINFLOAT".split(), _Known.PLAIN),
-    **dict.fromkeys("BINUNICODE SHORT_BINSTRING".split(), _Known.PLAIN),
-    "EMPTY_DICT": _Known.DICT,
+    "EMPTY_DICT": _Known.ATTRIBUTES,
     "EMPTY_LIST": _Known.LIST,
-    "EMPTY_TUPLE": _Known.EMPTY,
+    "EMPTY_TUPLE": _Tuple(()),
     "DUP": _Known.SHARED,
 }
+_PLAIN = frozenset({_Known.PLAIN, _Known.METHOD, _Known.SETTER})
+_STATES = frozenset({_Known.ATTRIBUTES, _Known.PARTS})
 #: What stays what it is under another name.
-_SAME_AGAIN = frozenset(
-    {_Known.PLAIN, _Known.EMPTY, _Known.STORAGE, _Known.SMALL, _Known.TENSOR, _Known.SHARED}
-)
-#: Tuples that were made for one call.
-_FRESH = frozenset(
-    {_Known.EMPTY, _Known.STATE, _Known.ITEMS, _Known.STORAGE, _Known.FEW, _Known.NESTED, _Known.TYPED}
-)
+_SAME_AGAIN = _PLAIN | {_Known.SMALL, _Known.TENSOR, _Known.SHARED}
 _MOST_OF_FEW = 64
 
-_MAKING_TENSORS = frozenset(
-    f"torch._utils _rebuild_{name}"
-    for name in (
-        "tensor tensor_v2 tensor_v3 parameter parameter_with_state sparse_tensor meta_tensor_no_storage"
-        " wrapper_subclass"
-    ).split()
-)
-#: What torch.save lets a reader call, with the tuples of arguments that it may be called with, and what that
-#: makes.
-_CALLS: dict[str, tuple[frozenset[_Kind], _Kind]] = {
+_OF_TENSORS = {
+    name: getattr(kind, name, None) for kind in (torch.nn.Parameter, torch.Tensor) for name in dir(kind)
+}
+#: Beginnings of names that Python and PyTorch give a meaning.
+_MEANT = "__", "_dynamo"
+_DTYPES = frozenset(f"torch {name}" for name, value in vars(torch).items() if isinstance(value, torch.dtype))
+
+
+def _text(text: str) -> _Known:
+    """What a text is as the name of an attribute."""
+    if text.startswith(_MEANT) or hasattr(_OF_TENSORS.get(text), "__set__"):
+        return _Known.SETTER
+    return _Known.METHOD if text in _OF_TENSORS else _Known.PLAIN
+
+
+_Items = tuple[_Kind, ...]
+_Classes = Collection[str]
+
+
+def _hooks_at(place: int) -> Callable[[_Items, _Classes], bool]:
+    """Arguments of which one is hooks, which torch.save writes none of: they are called with gradients."""
+    return lambda items, _: len(items) > place and items[place] in (_Known.HOOKS, _Known.PLAIN)
+
+
+def _with_state(items: _Items, known: _Classes) -> bool:
+    return len(items) == 4 and _hooks_at(2)(items, known) and items[3] in (_Known.ATTRIBUTES, _Known.PLAIN)
+
+
+def _of_class(items: _Items, known: _Classes) -> bool:
+    return bool(items) and isinstance(items[0], _Global) and items[0].name in known
+
+
+#: What makes a tensor of PyTorch's own class, with what it may be called with.
+_MAKING_PLAIN_TENSORS: dict[str, Callable[[_Items, _Classes], bool]] = {
+    "torch._utils _rebuild_tensor": lambda items, _: True,
+    "torch._utils _rebuild_tensor_v2": _hooks_at(5),
+    "torch._utils _rebuild_tensor_v3": _hooks_at(5),
+    "torch._utils _rebuild_sparse_tensor": lambda items, _: True,
+    "torch._utils _rebuild_meta_tensor_no_storage": lambda items, _: True,
+}
+_MAKING_TENSORS = {
+    **_MAKING_PLAIN_TENSORS,
+    "torch._utils _rebuild_parameter": _hooks_at(2),
+    "torch._utils _rebuild_parameter_with_state": _with_state,
+}
+#: What makes a tensor that gets a class of its own.
+_MAKING_OWN = {**_MAKING_TENSORS, "torch._utils _rebuild_wrapper_subclass": _of_class}
+
+
+def _typed(items: _Items, known: _Classes) -> bool:
+    """The arguments of a call that makes a tensor, gives it a class, and sets its state."""
+    match items:
+        case (_Global(made_by), _Global(kind), _Tuple(arguments), state):
+            own = kind in known
+            making = _MAKING_OWN if own else _MAKING_PLAIN_TENSORS
+            if made_by not in making or not making[made_by](arguments, known):
+                return False
+            if own:
+                return state in (*_STATES, _Known.PLAIN) or _in_slots(state)
+            return kind == "torch Tensor" and state in (_Known.ATTRIBUTES, _Known.PLAIN)
+    return False
+
+
+def _in_slots(state: _Kind) -> bool:
+    """Whether this is a state with attributes in slots."""
+    return isinstance(state, _Tuple) and all(part in (*_STATES, _Known.PLAIN) for part in state.items)
+
+
+def _all_plain(items: _Items, _: _Classes) -> bool:
+    return _PLAIN.issuperset(items)
+
+
+def _two_plain(items: _Items, _: _Classes) -> bool:
+    return len(items) == 2 and _PLAIN.issuperset(items)
+
+
+def _one_tuple(items: _Items, _: _Classes) -> bool:
+    return len(items) == 1 and isinstance(items[0], _Tuple)
+
+
+def _one_list(items: _Items, _: _Classes) -> bool:
+    return items in ((), (_Known.LIST,))
+
+
+#: What torch.save lets a reader call, with what it may be called with, and what that makes.
+_CALLS: dict[str, tuple[Callable[[_Items, _Classes], bool], _Kind]] = {
     # They make keys of what they are called with.
     **dict.fromkeys(
         ("collections OrderedDict", "collections Counter", "builtins set", "__builtin__ set"),
-        (frozenset({_Known.EMPTY, _Known.ITEMS}), _Known.COLLECTION),
+        (_one_list, _Known.COLLECTION),
     ),
-    **dict.fromkeys(("builtins complex", "__builtin__ complex"), (frozenset({_Known.STATE}), _Known.SMALL)),
-    **dict.fromkeys(("torch device", "torch.serialization _get_layout"), (_FRESH, _Known.SMALL)),
-    "torch Size": (frozenset({_Known.NESTED}), _Known.SMALL),
-    **dict.fromkeys(_MAKING_TENSORS, (_FRESH, _Known.TENSOR)),
-    "torch._tensor _rebuild_from_type_v2": (frozenset({_Known.TYPED}), _Known.TENSOR),
+    **dict.fromkeys(("builtins complex", "__builtin__ complex"), (_two_plain, _Known.SMALL)),
+    **dict.fromkeys(("torch device", "torch.serialization _get_layout"), (_all_plain, _Known.SMALL)),
+    "torch Size": (_one_tuple, _Known.SMALL),
+    **{name: (fits, _Known.TENSOR) for name, fits in _MAKING_TENSORS.items()},
+    "torch._tensor _rebuild_from_type_v2": (_typed, _Known.TENSOR),
 }
 
 
@@ -145,19 +224,17 @@ def _keys(file: io.BytesIO, known: Collection[str]) -> Iterator[int]:
             memo[argument] = stack[-1] if stack else _Known.OTHER
         elif "GET" in name:
             kind = memo.get(argument, _Known.OTHER)
-            if kind in (_Known.LIST, _Known.ITEMS):  # it may grow under this name from here on
-                stack[:] = [_Known.OTHER if each in (_Known.LIST, _Known.ITEMS) else each for each in stack]
-            stack.append(kind if kind in _SAME_AGAIN or isinstance(kind, _Global) else _Known.SHARED)
+            stack.append(kind if _is_same_again(kind) else _Known.SHARED)
         elif pickletools.markobject in before:
             if not marks:
                 raise ValueError("a slice without its mark")
             items = pop(len(stack) - marks.pop())
             if name in _SLICES:
-                yield sum(key is not _Known.PLAIN for key in items[:: _SLICES[name]])
-            if name == "APPENDS" and stack and any(item is not _Known.PLAIN for item in items):
-                stack[-1] = _Known.OTHER
+                yield sum(key not in _PLAIN for key in items[:: _SLICES[name]])
             if before.index(pickletools.markobject) == 0:
                 stack.append(_tuple(items) if name == "TUPLE" else _Known.OTHER)
+            elif stack:
+                stack[-1] = _filled(name, stack[-1], items)
         else:
             kind, compound = _made(name, argument, pop(len(before)), known)
             yield compound
@@ -168,32 +245,66 @@ def _keys(file: io.BytesIO, known: Collection[str]) -> Iterator[int]:
 _SLICES = {"SETITEMS": 2, "DICT": 2, "ADDITEMS": 1, "FROZENSET": 1}
 
 
+def _is_same_again(kind: _Kind) -> bool:
+    if isinstance(kind, _Tuple):
+        return not kind.items or _names_storage(kind)
+    return isinstance(kind, _Global) or kind in _SAME_AGAIN
+
+
+def _names_storage(kind: _Kind) -> bool:
+    """Whether these are the five values that name one: a text, a class, a key, a device and a length."""
+    match kind:
+        case _Tuple((said, _Global(), *rest)):
+            return len(rest) == 3 and _PLAIN.issuperset((said, *rest))
+    return False
+
+
+def _filled(name: str, container: _Kind, items: list[_Kind]) -> _Kind:
+    """What a container is once it got items, or keys and values."""
+    if container is _Known.SHARED:
+        raise _RefusedError("expected what is there once to be filled where it is made, found another place")
+    if name.startswith("APPEND"):
+        return container if _PLAIN.issuperset(items) else _Known.OTHER
+    if container not in (_Known.ATTRIBUTES, _Known.PARTS):
+        return _Known.COLLECTION if container is _Known.HOOKS else container
+    keys, values = items[::2], items[1::2]
+    if _Known.SETTER in keys or not _PLAIN.issuperset(keys):
+        return _Known.DICT
+    if _Known.METHOD in keys or any(isinstance(value, _Global) for value in values):
+        return _Known.PARTS
+    return container
+
+
 def _made(name: str, argument: Any, items: list[_Kind], known: Collection[str]) -> tuple[_Kind, int]:
     """What an operation leaves on the stack, and how many compound keys it makes."""
     match name, items:
         case "LONG1" | "LONG4" | "LONG" | "INT", _:
             return (_Known.PLAIN, 0) if is_plain(argument) else (_Known.OTHER, 1)
         case "GLOBAL", _:
-            return _Global(argument), 0
+            return _Known.SMALL if argument in _DTYPES else _Global(argument), 0
         case "REDUCE" | "NEWOBJ", [called, arguments]:
             return _called(name, called, arguments, known)
         case "BUILD", [_Known.TENSOR, _]:
             raise _RefusedError("expected tensors to stay as they were made, found one that gets a state")
-        case "BUILD", [_, state]:
-            return items[0], 0 if state in (
-                _Known.DICT,
-                _Known.STATE,
-                _Known.PLAIN,
-            ) else MAX_COMPOUND_KEYS + 1
-        case "SETITEM", [made, key, _]:
-            return made, int(key is not _Known.PLAIN)
+        case "BUILD", [made, state]:
+            made = _filled(name, made, [])
+            return made, 0 if _is_state(state) else MAX_COMPOUND_KEYS + 1
+        case "SETITEM" | "APPEND", [made, *filling]:
+            return _filled(name, made, filling), int(name == "SETITEM" and filling[0] not in _PLAIN)
         case "BINPERSID", [storage]:
-            return _Known.OTHER, int(storage is not _Known.STORAGE)
-        case "APPEND", [_Known.LIST, _Known.PLAIN]:
-            return _Known.LIST, 0
+            return _Known.OTHER, int(not _names_storage(storage))
         case "TUPLE1" | "TUPLE2" | "TUPLE3", _:
             return _tuple(items), 0
+    if name in _TEXTS:
+        return _text(argument), 0
     return _KINDS.get(name, _Known.OTHER), 0
+
+
+def _is_state(state: _Kind) -> bool:
+    """Whether this is the state of an object: its attributes, and perhaps those that lie in slots."""
+    if isinstance(state, _Tuple):
+        return len(state.items) == 2 and (state.items[0] in _STATES | _PLAIN or state.items[0] is _Known.DICT)
+    return state in _STATES | _PLAIN or state is _Known.DICT
 
 
 def _called(operation: str, called: _Kind, arguments: _Kind, known: Collection[str]) -> tuple[_Kind, int]:
@@ -205,9 +316,10 @@ def _called(operation: str, called: _Kind, arguments: _Kind, known: Collection[s
     shown = called.name.replace(" ", ".")[:200]
     if operation == "NEWOBJ" or called.name not in _CALLS:
         raise _RefusedError(f"cannot be opened without running code of {shown}")
-    expected, made = _CALLS[called.name]
-    if arguments in expected:
-        return made, 0
+    fits, made = _CALLS[called.name]
+    if isinstance(arguments, _Tuple) and fits(arguments.items, known):
+        is_new = called.name == "collections OrderedDict" and not arguments.items
+        return _Known.HOOKS if is_new else made, 0
     if made is _Known.COLLECTION:
         return made, MAX_COMPOUND_KEYS + 1
     raise _RefusedError(f"expected {shown} as torch.save has it called, found other arguments")
@@ -215,17 +327,5 @@ def _called(operation: str, called: _Kind, arguments: _Kind, known: Collection[s
 
 def _tuple(items: list[_Kind]) -> _Kind:
     """What is known of a tuple."""
-    match items:
-        case _ if _Known.SHARED in items or len(items) > _MOST_OF_FEW:
-            return _Known.SHARED
-        case [_Known.LIST]:
-            return _Known.ITEMS
-        case [_Known.EMPTY | _Known.FEW | _Known.STATE | _Known.STORAGE | _Known.NESTED]:
-            return _Known.NESTED
-        case [_Known.DICT | _Known.PLAIN, _]:
-            return _Known.STATE
-        case [_, _, _Known.PLAIN, _, _]:
-            return _Known.STORAGE
-        case [_Global(name), *_] if name in _MAKING_TENSORS:
-            return _Known.TYPED
-    return _Known.FEW
+    few = _Known.SHARED not in items and len(items) <= _MOST_OF_FEW
+    return _Tuple(tuple(items)) if few else _Known.SHARED

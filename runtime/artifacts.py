@@ -18,7 +18,7 @@ from .format_versions import check_opset
 from .importing import check_weights, import_program
 from .importing.devices import DeviceMap, Devices
 from .importing.example_inputs import import_example_inputs
-from .importing.pickles import open_pickle
+from .importing.pickles import open_pickle, tensor_problem
 from .limits import DEFAULT_LIMITS, Limits
 from .noted_sharing import noting_shared, share_again
 from .permissions import ALLOW_PICKLE, Permissions, permit
@@ -203,6 +203,8 @@ def _tensors(data: bytes, devices: Devices | None, permissions: Permissions, pat
     for key, value in loaded.items():
         if not permissions.allow_pickle and not isinstance(value, torch.Tensor):
             raise DeserializeError(f"expected a tensor, found {type(value).__name__}", path=f"{path}.{key}")
+        if not permissions.allow_pickle and (problem := tensor_problem(value, permissions.types)):
+            raise DeserializeError(problem, path=f"{path}.{key}")
         if devices is not None and isinstance(value, torch.Tensor) and value.is_meta:
             _check_stays_on_meta(devices, f"{path}.{key}")
     return loaded

@@ -335,8 +335,8 @@ def test_what_serialize_cannot_write_is_sent_to_save() -> None:
 
 @pytest.mark.parametrize(
     "leaf",
-    ["text", 3 + 4j, torch.device("cpu"), torch.ones(2).to_sparse()],
-    ids=["text", "complex", "device", "sparse"],
+    ["text", 3 + 4j, torch.device("cpu"), torch.ones(2).to_sparse(), torch.ones(2).long()],
+    ids=["text", "complex", "device", "sparse", "integers"],
 )
 def test_an_example_of_a_tensor_is_one(leaf: Any) -> None:
     file = io.BytesIO()

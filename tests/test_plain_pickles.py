@@ -147,11 +147,11 @@ _CALLS = {
     ),
     "a tensor of a class without memory": (
         _Call(_V2, _U._rebuild_wrapper_subclass, NestedTensor, _WITHOUT_MEMORY, {}),
-        "as torch.save has it called",
+        "running code of torch.nested._internal.nested_tensor.NestedTensor",
     ),
     "a tensor of another class": (
-        _Call(_V2, _U._rebuild_meta_tensor_no_storage, NestedTensor, _META, {}),
-        "as torch.save has it called",
+        _Call(_V2, _U._rebuild_meta_tensor_no_storage, torch.nn.Parameter, _META, {}),
+        "running code of torch.nn.parameter.Parameter",
     ),
 }
 

@@ -25,7 +25,7 @@ from ..warning import warn_user
 from .devices import Devices
 from .exact import import_enum_input
 from .faults import each, within
-from .pickles import open_pickle
+from .pickles import open_pickle, tensor_problem
 from .treespecs import import_treespec
 from .values import import_dtype, import_layout
 
@@ -106,13 +106,19 @@ def _fitting(
         leaves = _opened(flat, devices, NO_PERMISSIONS)
         if _shares_indices(leaves):
             reasons.append(_SHARED)
-        elif isinstance(leaves, list) and len(leaves) == spec.num_leaves and _has_tensors(leaves, tree):
+        elif (
+            isinstance(leaves, list)
+            and len(leaves) == spec.num_leaves
+            and _has_tensors(leaves, tree, NO_PERMISSIONS)
+        ):
             return _unflatten(_as_described(leaves, tree, permissions), spec, path)
         else:
             reasons.append(f"of their leaves, {_why_not(leaves)}")
     if sample:
         inputs = _opened(sample, devices, permissions) if flat else opened
-        if not _has_structure(inputs, spec) or not _has_tensors(pytree.tree_leaves(inputs), tree):
+        if not _has_structure(inputs, spec) or not _has_tensors(
+            pytree.tree_leaves(inputs), tree, permissions
+        ):
             reasons.append(_why_not(inputs))
         elif _shares_indices(pytree.tree_leaves(inputs)):
             reasons.append(_SHARED)
@@ -212,21 +218,32 @@ def _has_structure(inputs: Any, spec: pytree.TreeSpec) -> bool:
         return False
 
 
-def _has_tensors(leaves: list[Any], tree: ExportedProgram) -> bool:
-    """Whether those of a program's inputs are tensors that it says are, and those sparse that it says are:
-    what may be done with sparse tensors was judged by that."""
+def _has_tensors(leaves: list[Any], tree: ExportedProgram, permissions: Permissions) -> bool:
+    """Whether those of a program's inputs are tensors that it says are, of the dtypes that it says, and those
+    sparse that it says are: what may be done with sparse tensors was judged by that."""
     specs = passed_inputs(tree.graph_module.signature)
     values = tree.graph_module.graph.tensor_values
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    if not permissions.allow_pickle and any(tensor_problem(leaf, permissions.types) for leaf in tensors):
+        return False
     for leaf, spec in zip(leaves, specs, strict=False):
         if spec.type != "user_input" or spec.user_input.arg.type != "as_tensor":
             continue
         if not isinstance(leaf, torch.Tensor):
             return False
-        if is_sparse(leaf) and leaf.layout is not import_layout(
-            values[spec.user_input.arg.as_tensor.name].layout
-        ):
+        meta = values[spec.user_input.arg.as_tensor.name]
+        if is_sparse(leaf) and leaf.layout is not import_layout(meta.layout):
+            return False
+        # Tensors of a class of their own may be several inputs of the graph.
+        if type(leaf) is torch.Tensor and len(leaves) == len(specs) and leaf.dtype not in _dtypes(meta):
             return False
     return True
+
+
+def _dtypes(meta: TensorMeta) -> set[torch.dtype]:
+    """Those that the leaf of an input may have: PyTorch's pickles hold bytes for some."""
+    dtype = import_dtype(meta)
+    return {dtype} if meta.extra_dtype is None else {dtype, torch.uint8}
 
 
 def _is_call(inputs: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,13 +14,13 @@ from ..archive.payloads import Payload, alias_problem, each_payload, owners, sam
 from ..archive.records import OBJECT_PREFIXES, SCRIPT_OBJECT_PREFIX
 from ..classes import handing_in, known_class, path_of
 from ..errors import DeserializeError, UnsafeArtifactError
-from ..generated.types import PayloadMeta, TensorMeta
+from ..generated.types import PayloadMeta, SymInt, TensorMeta
 from ..layouts import PARTS, element_type
 from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from ..sparse import put_together
 from ..tensor_memory import move, part_name, storage_bytes, subclass_parts
 from ..warning import warn_user
-from .pickles import open_object, open_pickle
+from .pickles import open_object, open_pickle, tensor_problem
 from .values import import_device, import_dtype, import_layout, set_bits
 
 _CHANGED = "The file was changed by a tool that does not know of sharing"
@@ -271,6 +271,8 @@ def _unpickled(payload: Payload, where: str, permissions: Permissions) -> torch.
     )
     if not isinstance(opened, torch.Tensor):
         raise DeserializeError(f"expected a tensor in a pickle, found {type(opened).__name__}", path=where)
+    if not permissions.allow_pickle and (problem := tensor_problem(opened, permissions.types)):
+        raise DeserializeError(problem, path=where)
     if meta.tensor_meta is not None:
         _check_unpickled(opened, meta.tensor_meta, where)
     if meta.is_param and not isinstance(opened, torch.nn.Parameter):
@@ -308,19 +310,30 @@ def _seen(tensor: torch.Tensor) -> tuple[object, ...]:
 
 def _check_unpickled(tensor: torch.Tensor, meta: TensorMeta, where: str) -> None:
     """Refuse a tensor that is not what was said of it, to whoever decided to open its pickle."""
-    sizes = [size.as_int if size.type == "as_int" else None for size in meta.sizes]
-    found = (list(tensor.shape), tensor.dtype)
-    if found != (sizes, import_dtype(meta)):
-        message = (
-            f"expected a tensor of sizes {sizes} and dtype {import_dtype(meta)} in a pickle, found {found}"
-        )
-        raise DeserializeError(message, path=where)
     kind = type(tensor)
     if meta.subclass is not None and path_of(kind) != meta.subclass:
         raise DeserializeError(
             f"expected a tensor of {meta.subclass[:80]!r} in a pickle, found one of {kind.__qualname__!r}",
             path=where,
         )
+    expected: dict[str, tuple[object, object]] = {
+        "sizes": (_constants(meta.sizes), list(tensor.shape)),
+        "dtype": (import_dtype(meta), tensor.dtype),
+        "layout": (import_layout(meta.layout), tensor.layout),
+        "device": (import_device(meta.device).type, tensor.device.type),
+        "requires_grad": (meta.requires_grad, tensor.requires_grad),
+    }
+    if tensor.layout is torch.strided:
+        expected["strides"] = _constants(meta.strides), list(tensor.stride())
+    for what, (said, found) in expected.items():
+        if said != found:
+            raise DeserializeError(
+                f"expected a tensor of {what} {said} in a pickle, found {found}", path=where
+            )
+
+
+def _constants(numbers: Sequence[SymInt]) -> list[int | None]:
+    return [number.as_int if number.type == "as_int" else None for number in numbers]
 
 
 def _as_subclass(

@@ -15,6 +15,7 @@ import torch
 from ..archive.directory import STORED, ZIP_START, read_directory
 from ..errors import DeserializeError, UnsafeArtifactError
 from ..permissions import ALLOW_PICKLE
+from ..sparse import parts_of
 from .devices import Devices
 from .plain_pickles import plain_data_problem
 
@@ -106,6 +107,35 @@ def _permitted(kind: type) -> type | tuple[Callable[[Any], Any], str]:
         raise ValueError(f"expected a value of {kind.__qualname__}, found {value!r:.80}")
 
     return member, f"{kind.__module__}.{kind.__qualname__}"
+
+
+def tensor_problem(tensor: torch.Tensor, known: Collection[type]) -> str | None:
+    """What keeps a tensor from being used that a pickle of plain data held, or None.
+
+    Args:
+        tensor: The tensor.
+        known: Classes that the pickle might use.
+
+    Example:
+        >>> from torch.testing._internal.two_tensor import TwoTensor
+        >>> found = TwoTensor(torch.ones(2), torch.ones(2))
+        >>> tensor_problem(found, [TwoTensor]), tensor_problem(found, [])
+        (None, "expected a tensor of PyTorch's own class or one that is handed in, found 'TwoTensor'")
+    """
+    kind = type(tensor)
+    if not (kind in _OWN_CLASSES or kind in known):
+        return (
+            f"expected a tensor of PyTorch's own class or one that is handed in, found {kind.__qualname__!r}"
+        )
+    # The class may have operators that need no memory.
+    has_operators = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+    parts = list(parts_of(tensor).values()) or [tensor]
+    if not has_operators and not all(map(torch._C._has_storage, parts)):
+        return "expected a tensor in memory, found one without"
+    return None
+
+
+_OWN_CLASSES = (torch.Tensor, torch.nn.Parameter)
 
 
 def open_object(data: bytes | memoryview, path: str, *, script: bool) -> Any:

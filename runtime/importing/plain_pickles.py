@@ -82,6 +82,7 @@ def _text(text: str) -> _Known:
     return _Known.METHOD if text in _OF_TENSORS else _Known.PLAIN
 
 
+_TENSOR = "torch Tensor"
 _Items = tuple[_Kind, ...]
 _Classes = Collection[str]
 
@@ -126,7 +127,7 @@ def _typed(items: _Items, known: _Classes) -> bool:
                 return False
             if own:
                 return state in (*_STATES, _Known.PLAIN) or _in_slots(state)
-            return kind == "torch Tensor" and state in (_Known.ATTRIBUTES, _Known.PLAIN)
+            return kind == _TENSOR and state in (_Known.ATTRIBUTES, _Known.PLAIN)
     return False
 
 
@@ -316,6 +317,11 @@ def _called(operation: str, called: _Kind, arguments: _Kind, known: Collection[s
     shown = called.name.replace(" ", ".")[:200]
     if operation == "NEWOBJ" or called.name not in _CALLS:
         raise _RefusedError(f"cannot be opened without running code of {shown}")
+    match called.name, arguments:
+        case "torch._tensor _rebuild_from_type_v2", _Tuple((_Global(), _Global(kind), *_)):
+            if kind not in (_TENSOR, *known):
+                shown = kind.replace(" ", ".")[:200]
+                raise _RefusedError(f"cannot be opened without running code of {shown}")
     fits, made = _CALLS[called.name]
     if isinstance(arguments, _Tuple) and fits(arguments.items, known):
         is_new = called.name == "collections OrderedDict" and not arguments.items

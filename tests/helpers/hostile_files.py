@@ -8,6 +8,7 @@ import struct
 import subprocess
 import tempfile
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nested._internal.nested_tensor import NestedTensor
 
 from .archives import pickled
 from .hostile import (
@@ -515,6 +517,17 @@ class _Call:
         return self._call
 
 
+def _without_memory() -> _Call:
+    options = torch.float32, (4, 3), (3, 1), 0, torch.strided, torch.device("cpu"), False
+    return _Call(torch._utils._rebuild_wrapper_subclass, NestedTensor, *options)
+
+
+def _with_state(state: Any) -> bytes:
+    """Example inputs of which one is a parameter with attributes."""
+    made = torch._utils._rebuild_parameter_with_state, torch.ones(4, 3), True, OrderedDict(), state
+    return pickled(((_Call(*made),), {"options": {"by": torch.ones(3)}, "mode": "sum"}))
+
+
 _INPUT_PICKLES: dict[str, Callable[[], bytes]] = {
     "open": lambda: pickled(((_Opens(),), {})),
     "eval": lambda: pickled(((_Evals(),), {})),
@@ -532,6 +545,13 @@ _INPUT_PICKLES: dict[str, Callable[[], bytes]] = {
     "a list in many tuples": lambda: pickled(
         (([short := [0] * 100_000, *(_Call(torch.Size, short) for _ in range(100_000))],), {})
     ),
+    "a tensor without memory": lambda: pickled(
+        ((_without_memory(),), {"options": {"by": torch.ones(3)}, "mode": "sum"})
+    ),
+    "a tensor whose memory is an attribute": lambda: _with_state({"data": _without_memory()}),
+    "a tensor whose class is an attribute": lambda: _with_state({"__class__": NestedTensor}),
+    "a tensor whose methods are attributes": lambda: _with_state({"size": 3, "dim": 3, "detach": 3}),
+    "a tensor with a hook": lambda: _with_state({"_backward_hooks": {1: torch.Size}}),
     "an endless list": lambda: pickle.dumps([])[:-1] + b"(" * 100_000 + b".",
     "nothing": lambda: b"",
 }

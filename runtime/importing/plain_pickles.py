@@ -54,7 +54,7 @@ class _Tuple:
 _Kind = _Known | _Global | _Tuple
 
 _TEXTS = "BINUNICODE SHORT_BINSTRING".split()
-_KINDS = {
+_KINDS: dict[str, _Kind] = {
     **dict.fromkeys("NONE NEWTRUE NEWFALSE BININT BININT1 BININT2 BINFLOAT".split(), _Known.PLAIN),
     "EMPTY_DICT": _Known.ATTRIBUTES,
     "EMPTY_LIST": _Known.LIST,
@@ -282,7 +282,7 @@ def _made(name: str, argument: Any, items: list[_Kind], known: Collection[str]) 
         case "LONG1" | "LONG4" | "LONG" | "INT", _:
             return (_Known.PLAIN, 0) if is_plain(argument) else (_Known.OTHER, 1)
         case "GLOBAL", _:
-            return _Known.SMALL if argument in _DTYPES else _Global(argument), 0
+            return (_Known.SMALL, 0) if argument in _DTYPES else (_Global(argument), 0)
         case "REDUCE" | "NEWOBJ", [called, arguments]:
             return _called(name, called, arguments, known)
         case "BUILD", [_Known.TENSOR, _]:

@@ -10,7 +10,7 @@ import itertools
 import random
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -84,8 +84,11 @@ def _of_operators() -> Iterator[tuple[Callable[..., Any], Any, bool]]:
 
 
 def _few(samples: Iterable[Any], number: int) -> list[Any]:
-    """The first of them, made before any is used: the others would be ended within what is traced then."""
-    return list(itertools.islice(samples, number))
+    """The first of them. What makes them is ended here, else that would happen within what is traced then."""
+    few = list(itertools.islice(samples, number))
+    if isinstance(samples, Generator):
+        samples.close()
+    return few
 
 
 def _of_lists() -> Iterator[tuple[Callable[..., Any], Any, bool]]:

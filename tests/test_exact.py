@@ -8,19 +8,23 @@ import math
 import operator
 import re
 import sys
+import time
 import urllib.parse
-from collections import OrderedDict, namedtuple
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from typing import Any, NamedTuple
 
+import numpy as np
 import pt2wire
 import pytest
 import sympy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from pt2wire import SerializeError
 from pt2wire.exporting.exact import export_note
 from pt2wire.generated import types
 from pt2wire.importing.exact import import_plain_value
+from torch.fx.immutable_collections import immutable_list
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from .helpers.exporting import exported, node_named
@@ -82,6 +86,66 @@ def test_constants_of_a_class_in_notes_come_back_plain_with_a_warning(constant: 
         pt2wire.save(ep, file)
     loaded = pt2wire.load(io.BytesIO(file.getvalue()))
     assert repr(loaded.graph_module.meta["custom"]) == repr(make(3))
+
+
+class Stubborn(dict[str, int]):
+    """One that no method can read."""
+
+    def __bool__(self) -> bool:
+        raise AttributeError("for ever neither")
+
+    items = None  # type: ignore[assignment]
+
+
+#: Values of classes that are made with other arguments than their bases, and what they are without them.
+OF_CLASSES = [
+    (torch.Size([1, 2]), (1, 2)),
+    (time.gmtime(0), (1970, 1, 1, 0, 0, 0, 3, 1, 0)),
+    (torch.return_types.max((1, 2)), (1, 2)),
+    (Counter("aab"), {"a": 2, "b": 1}),
+    (defaultdict(list, {"a": [torch.Size([])]}), {"a": [()]}),
+    (np.float64(1.5), 1.5),
+    (np.str_("text"), "text"),
+    (OrderedDict({Place(1, 2): Level.LOW}), {Place(1, 2): 3}),
+    (Stubborn(a=1), {"a": 1}),
+]
+
+
+@pytest.mark.parametrize(("value", "plain"), OF_CLASSES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "wrap", [lambda value: value, lambda value: {"noted": [value]}], ids=["bare", "within"]
+)
+def test_values_of_classes_in_notes_come_back_plain(value: Any, plain: Any, wrap: Any) -> None:
+    file, expected, note = io.BytesIO(), io.BytesIO(), wrap(value)
+    ep = _program(note)
+    node_named(ep, "x").meta["custom"] = note
+    with pytest.warns(UserWarning, match=f"class {type(value).__name__} comes back as the plain"):
+        pt2wire.save(ep, file)
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    notes = [node_named(loaded, name).meta for name in ("x", "relu")]
+    assert [repr(meta["custom"]) for meta in (*notes, loaded.graph_module.meta)] == [repr(wrap(plain))] * 3
+    try:
+        torch.export.save(ep, expected)
+    except Exception:  # PyTorch asks more of notes
+        return
+    ours, theirs = (pytorch_load(each.getvalue()) for each in (file, expected))
+    assert node_named(ours, "relu").meta["custom"] == node_named(theirs, "relu").meta["custom"]
+    assert ours.graph_module.meta["custom"] == theirs.graph_module.meta["custom"]
+
+
+@pytest.mark.parametrize(
+    ("note", "message"),
+    [
+        ({"a": np.ones(2)}, "found numpy.ndarray"),
+        (np.ones(2), "found numpy.ndarray"),
+        ({"a": np.int64(1)}, "found numpy.int64"),
+        ({"a": deque([1])}, "found collections.deque"),
+        ({immutable_list([1]): 1}, "expected a constant or a tuple as key, found immutable_list"),
+    ],
+)
+def test_notes_that_no_field_holds_are_refused_by_name(note: Any, message: str) -> None:
+    with pytest.raises(SerializeError, match=f"expected custom metadata of texts, numbers, .*{message}"):
+        pt2wire.save(_program(note), io.BytesIO())
 
 
 def _parts(self: Any, x: torch.Tensor, condition: torch.Tensor) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from ..items import SYMBOLIC
 from ..warning import warn_user
 from .arguments import export_argument, export_subgraph
 from .metadata import METADATA_KEYS, export_metadata, export_module_stack
+from .plain_notes import is_empty, plain_note
 from .tables import TypeTable
 from .values import Program, Values, export_extra_scalar_type
 
@@ -199,11 +200,13 @@ def export_note(note: Any) -> types.Value | None:
         SerializeError: For a note of types that neither JSON nor `Value` has.
     """
     try:
-        for kind in dict.fromkeys(_lost_classes(note)):
+        lost: dict[str, None] = {}
+        plain = plain_note(note, lost)
+        for kind in lost:
             warn_user(f"a note of class {kind} comes back as the plain value that it is, without the class")
-        if not note or _survives_json(note):
+        if is_empty(note) or _survives_json(plain):
             return None
-        return export_plain_value(_with_plain_constants(note))
+        return export_plain_value(plain)
     except (SerializeError, RecursionError) as error:
         if isinstance(error, RecursionError):
             raise SerializeError(
@@ -214,43 +217,13 @@ def export_note(note: Any) -> types.Value | None:
         ) from error
 
 
-def _with_plain_constants(note: Any) -> Any:
-    """A note whose texts and numbers are of no class of their own, as JSON has them beside it."""
-    if isinstance(note, dict):
-        return {_with_plain_constants(key): _with_plain_constants(value) for key, value in note.items()}
-    if isinstance(note, list):
-        return list(map(_with_plain_constants, note))
-    if isinstance(note, tuple):
-        return tuple.__new__(type(note), map(_with_plain_constants, note))
-    make = _CONSTANTS.get(next((kind for kind in _CONSTANTS if isinstance(note, kind)), bool))
-    return note if make is None or isinstance(note, bool) else make(note)
-
-
-_CONSTANTS: dict[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
-_PLAIN = (dict, list, tuple, str, bool, int, float)
-
-
-def _lost_classes(note: Any) -> Iterator[str]:
-    """The classes of values in a note that `Value` does not have, such as `OrderedDict`."""
-    kind = next((plain for plain in _PLAIN if isinstance(note, plain)), None)
-    if kind is None:
-        return
-    own = type(note)
-    plain = own is kind or own.__module__.startswith("torch.fx.")  # those of FX are plain
-    if not plain and not pytree.is_namedtuple_class(own):
-        yield own.__qualname__
-    inner = (*note, *note.values()) if kind is dict else note if kind in (list, tuple) else ()
-    for item in inner:
-        yield from _lost_classes(item)
-
-
 def export_notes(node: Node) -> types.Notes | None:
     """Write what is kept about a node that is no call, or None where there is nothing."""
     meta = node.meta
     if _NOTES.isdisjoint(meta):
         return None
     notes = _notes(node)
-    notes.metadata = {key: text for key, text in notes.metadata.items() if meta[key]}
+    notes.metadata = {key: text for key, text in notes.metadata.items() if not is_empty(meta[key])}
     if not notes.metadata and notes.custom is None and notes.module_stack is None:
         return None
     return notes

@@ -8,8 +8,10 @@ from typing import Any
 
 from torch.fx.traceback import NodeSource
 
+from ..errors import SerializeError
 from ..generated import types
 from ..module_stacks import Module, join_module_stack
+from .plain_notes import is_empty, plain_note
 from .targets import export_target
 
 _SEPARATOR = ";"
@@ -20,14 +22,16 @@ def export_metadata(meta: Mapping[str, Any]) -> dict[str, str]:
     return {
         key: text
         for key, export, keeps_empty in _ENTRIES
-        if key in meta and (keeps_empty or meta[key]) and (text := export(meta[key])) is not None
+        if key in meta
+        and (keeps_empty or not is_empty(meta[key]))
+        and (text := export(meta[key])) is not None
     }
 
 
 def export_graph_metadata(meta: Mapping[str, Any]) -> dict[str, str]:
     """Write the metadata of a graph module that the format keeps: what users noted."""
     custom = meta.get("custom")
-    text = _export_custom(custom) if custom else None
+    text = None if is_empty(custom) else _export_custom(custom)
     return {} if text is None else {"custom": text}
 
 
@@ -62,8 +66,8 @@ def _export_torch_fn(names: Any) -> str:
 def _export_custom(custom: Any) -> str | None:
     """A note as JSON, or None where JSON cannot hold it: it is in a field of our own then."""
     try:
-        return json.dumps(custom)
-    except (TypeError, ValueError, RecursionError):
+        return json.dumps(plain_note(custom))
+    except (SerializeError, TypeError, ValueError, RecursionError):
         return None
 
 

@@ -126,8 +126,8 @@ programs.
 A note under `custom` that holds something else than texts, numbers, lists, tuples and dicts, such as bytes
 or a tensor, is refused by name on a call and on the graph, by PyTorch too. On an input or output, whose notes
 PyTorch drops, pt2wire leaves it out, with a warning.
-A note of a class of its own, such as an `OrderedDict` or one derived from `int`, comes back without the
-class, as PyTorch has it; a warning says so.
+A note of a class of its own, such as an `OrderedDict`, a `torch.Size` or a NumPy `float64`, comes back
+without the class, as PyTorch has it; a warning says so.
 
 Programs in which `torch.autocast` goes around control flow such as `torch.cond` keep calls of
 `torch.amp.autocast_mode._enter_autocast` and `_exit_autocast`, and PyTorch does not save them. Where a region

@@ -279,22 +279,55 @@ def treespecs_agree(exact: SpecNode, text: SpecNode) -> bool:
 
 
 def _contexts_agree(exact: SpecNode, text: SpecNode) -> bool:
-    found = text.context
-    if exact.type not in _CONTEXTS and isinstance(found, str):
-        # A class that writes its context itself says it in words of its own.
-        try:
-            found = json.loads(found)
-        except ValueError:
-            return True
-    return _same(exact.context, found)
+    # What a class writes itself stands in both alike.
+    return _same(exact.context, text.context) or (
+        exact.type not in _CONTEXTS and isinstance(text.context, str) and _text_agrees(exact, text.context)
+    )
+
+
+def _text_agrees(exact: SpecNode, text: str) -> bool:
+    try:
+        return _same(exact.context, json.loads(text, object_pairs_hook=_Pairs))
+    except (ValueError, RecursionError):
+        return False
+
+
+class _Pairs(tuple[tuple[str, Any], ...]):
+    """An object of JSON, in which keys may be alike: `1` and `"1"` are."""
 
 
 def _same(exact: Any, found: Any) -> bool:
     if isinstance(exact, EnumKey):
         # An enum whose members are numbers or texts is written as those; only its class knows them.
-        return exact == found or isinstance(found, int | float | str)
-    if isinstance(exact, list | tuple):
-        return isinstance(found, list | tuple) and len(exact) == len(found) and all(map(_same, exact, found))
+        return exact in (found, _enum_of(found)) or isinstance(found, int | float | str)
     if isinstance(exact, dict):
-        return isinstance(found, dict) and len(exact) == len(found)
-    return bool(exact == found) or (exact != exact and found != found)
+        pairs = tuple(found.items()) if isinstance(found, dict) else found
+        return (
+            isinstance(found, dict | _Pairs)
+            and len(exact) == len(pairs)
+            and all(map(_same_item, exact.items(), pairs))
+        )
+    if isinstance(exact, list | tuple):
+        return (
+            isinstance(found, list | tuple)
+            and not isinstance(found, _Pairs)
+            and len(exact) == len(found)
+            and all(map(_same, exact, found))
+        )
+    return type(exact) is type(found) and (bool(exact == found) or (exact != exact and found != found))
+
+
+def _same_item(exact: tuple[Any, Any], found: tuple[str, Any]) -> bool:
+    key, value = exact
+    as_text = key if isinstance(key, str | EnumKey) else json.dumps(key, default=repr)
+    return _same(as_text, found[0]) and _same(value, found[1])
+
+
+def _enum_of(found: Any) -> EnumKey | None:
+    """The member of an enum that pytree's JSON says, in words of its own."""
+    if not isinstance(found, _Pairs):
+        return None
+    match dict(found):
+        case {"__enum__": True, "fqn": str() as fqn, "name": str() as name}:
+            return enum_key(fqn, name)
+    return None

@@ -66,7 +66,8 @@ class SpecNode:
             value, of lists, dicts and plain values.
         children: The nodes of the children.
         leaf_count: How many leaves there are below, or 1 for a leaf.
-        exact: Whether the context of another class is the one that it has, rather than what it writes of it.
+        exact: Whether the context of another class, if it is not what that writes itself, is a value rather
+            than JSON text.
     """
 
     type: str | None
@@ -295,8 +296,20 @@ def _named_tuple(context: Any, count: int, path: str) -> str:
 
 
 def _other(context: Any, count: int, path: str) -> Any:
-    """Of a class that somebody registered with pytree: JSON text, or whatever its own writer makes."""
-    return _plain(context, path, 0)
+    """Of a class that somebody registered with pytree: JSON text, or whatever its own writer makes.
+
+    Members of enums in the latter are for the class to read, which gets them from PyTorch as they are here.
+    """
+    _check_depth(context, path, 0)
+    return context
+
+
+def _check_depth(value: Any, path: str, depth: int) -> None:
+    if depth > MAX_CONTEXT_DEPTH:
+        raise DeserializeError(f"expected at most {MAX_CONTEXT_DEPTH} nested values, found more", path=path)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for item in inner:
+        _check_depth(item, path, depth + 1)
 
 
 def _plain(value: Any, path: str, depth: int) -> Any:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import enum
 import io
 import re
+import warnings
 from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 import pt2wire
 import pytest
 import torch
 from pt2wire import DeserializeError, SerializeError
-from pt2wire.exporting.treespecs import export_treespec
+from pt2wire.exact_treespecs import parse_exact_treespec, treespecs_agree
+from pt2wire.exporting.exact import export_plain_value
+from pt2wire.exporting.treespecs import export_nodes, export_treespec
 from pt2wire.exporting.values import Program
 from pt2wire.generated import types
 from pt2wire.importing.treespecs import import_treespec
 from pt2wire.treespecs import parse_treespec
+from torch.export import register_dataclass
 from torch.utils import _pytree as pytree
 
 from .helpers.exporting import exported
@@ -49,13 +54,78 @@ class _Nameless(_Kept):
     """One that pytree has no name for."""
 
 
-for _kind, _name in ((_Kept, "pt2wire.tests.Kept"), (_Nameless, None)):
+@dataclass
+class Unit:
+    """A context that only its own writer can write."""
+
+    name: str
+
+
+class _Said(_Kept):
+    """A class that writes its context as an object of JSON."""
+
+
+class _Told(_Kept):
+    """One that writes it as a text."""
+
+
+class _Listed(_Kept):
+    """One that writes a tuple with a member of an enum, which PyTorch has it read as list and dict."""
+
+
+class _Shifted(_Kept):
+    """One that writes JSON text, but of another value."""
+
+
+class _NamelessSaid(_Kept):
+    """One that pytree has no name for."""
+
+
+@dataclass
+class Pair:
+    """A class that torch.export registers."""
+
+    left: Any
+    right: Any = None
+
+
+def _register(kind: Any, name: str | None, write: Any = None, read: Any = None) -> None:
     pytree.register_pytree_node(
-        _kind,
+        kind,
         lambda kept: ([kept.tensor], kept.context),
-        lambda children, context, kind=_kind: kind(children[0], context),
-        serialized_type_name=_name,
+        lambda children, context: kind(children[0], context),
+        serialized_type_name=name,
+        flatten_with_keys_fn=lambda kept: ([(pytree.GetAttrKey("tensor"), kept.tensor)], kept.context),
+        to_dumpable_context=write,
+        from_dumpable_context=read,
     )
+
+
+register_dataclass(Pair, serialized_type_name="pt2wire.tests.exact.Pair")
+_register(_Kept, "pt2wire.tests.Kept")
+_register(_Nameless, None)
+_register(_Said, "pt2wire.tests.Said", lambda unit: {"name": unit.name}, lambda read: Unit(read["name"]))
+_register(_Told, "pt2wire.tests.Told", lambda context: "/".join(context), lambda read: tuple(read.split("/")))
+_register(
+    _Listed,
+    "pt2wire.tests.Listed",
+    lambda context: (context, {1: Number.ONE}),
+    lambda read: {"fqn": Plain, "1": None}[[*read[0]][1]][read[0]["name"]] if read[1] == {"1": 1} else None,
+)
+_register(
+    _Shifted, "pt2wire.tests.Shifted", lambda context: f"[{context + 1}]", lambda read: int(read[1:-1]) - 1
+)
+_register(_NamelessSaid, None, lambda unit: (unit.name,), lambda read: Unit(read[0]))
+
+#: Values of classes that write their contexts themselves: PyTorch's JSON has all of them.
+WRITTEN = [
+    _Said(0, Unit("m")),
+    _Told(0, ("a", "b")),
+    _Told(0, ("1",)),
+    _Listed(0, Plain.X),
+    _Shifted(0, 1),
+    Pair(0),
+]
 
 #: Values whose structure JSON loses, though PyTorch saves it.
 LOST = [
@@ -64,6 +134,8 @@ LOST = [
     OrderedDict([((Number.TWO, (Plain.X, None)), 0), ("z", 0)]),
     defaultdict(list, {Number.ONE: 0, Plain.X: 0}),
     _Kept(0, (1, ("a", [Number.ONE]), {"b": (2,), 3: Text.A})),
+    _Kept(0, (Plain.X, {1: "a", "1": "b", None: True, 1.5: Plain.X})),
+    *([_Kept(0, (1,)), {"a": written}] for written in WRITTEN),
 ]
 #: Values that PyTorch does not save.
 REFUSED = [
@@ -71,6 +143,7 @@ REFUSED = [
     {1j: 0, (torch.bfloat16, 2): 0},
     defaultdict(None, {"a": 0, Number.ONE: 0}),
     _Nameless(0, ("a", torch.int8)),
+    [_NamelessSaid(0, Unit("m")), *WRITTEN],
     torch.return_types.max((0, 0)),
 ]
 #: Values of which JSON has all.
@@ -78,6 +151,7 @@ KEPT = [
     {(1, "a"): 0, Plain.X: 0, None: 0, 1.5: 0, True: 0, float("inf"): 0, 2**70: 0},
     defaultdict(list, {"a": [0, (0, 0)]}),
     _Kept(0, ["a", {"b": None, "c": Plain.X}]),
+    *WRITTEN,
 ]
 
 
@@ -102,6 +176,7 @@ def test_what_json_loses_comes_back(value: Any) -> None:
     spec, text, exact, program = _exported(value)
     assert exact is not None
     assert _shape(import_treespec(text, {}, exact=exact)) == _shape(spec)
+    assert text == "" or treespecs_agree(parse_exact_treespec(exact), parse_treespec(text))
     assert bool(program.beyond) == (text == "") == (value in REFUSED)
 
 
@@ -111,6 +186,47 @@ def test_what_json_keeps_is_not_written_twice(value: Any) -> None:
     assert exact is None and not program.beyond
     assert _shape(import_treespec(text, {})) == _shape(spec)
     assert parse_treespec(text).leaf_count == spec.num_leaves
+
+
+@pytest.mark.parametrize("written", WRITTEN, ids=_label)
+def test_contexts_that_classes_write_themselves_are_what_pytorch_has_them_read(written: Any) -> None:
+    spec = pytree.tree_structure(written)
+    text = pytree.treespec_dumps(spec)
+    assert _shape(import_treespec(text, {})) == _shape(pytree.treespec_loads(text)) == _shape(spec)
+
+
+@pytest.mark.parametrize("form", ["json", "thrift"])
+@pytest.mark.parametrize(
+    "beside", [_Kept(torch.ones(2), (1, 2)), {(Number.ONE, 2): torch.ones(2)}], ids=_label
+)
+def test_classes_that_write_their_contexts_come_back_beside_others(beside: Any, form: Any) -> None:
+    inputs = [_Said(torch.ones(2), Unit("m")), _Told(torch.ones(2), ("a", "b")), Pair(torch.ones(2)), beside]
+    ep = exported(lambda self, x: (x[0].tensor + x[1].tensor, x[2]), inputs)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pt2wire.save(ep, file, formats=(form,))
+    assert pt2wire.validate(pt2wire.to_tree(ep)) == []
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()), types=[_Said, _Told, _Kept, Pair, Unit, Number])
+    assert_same_program(ep, loaded)
+    if form == "json":
+        assert pytorch_load(file.getvalue()).call_spec.in_spec.child(0).child(0).child(0).context == Unit("m")
+
+
+def test_an_exact_spec_says_no_other_context_than_the_text() -> None:
+    for value, other in (
+        (_Said(0, Unit("m")), {"name": "n"}),
+        (_Told(0, ("a", "b")), "a"),
+        (_Told(0, ("1",)), ["1"]),
+        (_Shifted(0, 1), 1),
+        (_Kept(0, {1: "a", "1": "b"}), {1: "a", "1": "c"}),
+        (_Kept(0, (True, Plain.X)), (1, Plain.X)),
+    ):
+        text = pytree.treespec_dumps(pytree.tree_structure(value))
+        exact = list(export_nodes(pytree.tree_structure(value)))
+        assert treespecs_agree(parse_exact_treespec(exact), parse_treespec(text))
+        exact[0].context = export_plain_value(other)
+        assert not treespecs_agree(parse_exact_treespec(exact), parse_treespec(text))
 
 
 @pytest.mark.parametrize("form", ["json", "thrift"])

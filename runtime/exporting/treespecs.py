@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from collections import OrderedDict, defaultdict, namedtuple
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -82,9 +83,10 @@ def export_nodes(spec: pytree.TreeSpec) -> Iterator[types.TreeSpecNode]:
     if spec.type is None:
         yield types.TreeSpecNode(type="")
         return
-    export = _CONTEXTS.get(spec.type, export_plain_value)
+    export = _CONTEXTS.get(spec.type)
+    context = _other(spec.type, spec.context) if export is None else export(spec.context)
     children = spec.children()
-    yield types.TreeSpecNode(type=_type_name(spec.type), context=export(spec.context), children=len(children))
+    yield types.TreeSpecNode(type=_type_name(spec.type), context=context, children=len(children))
     for child in children:
         yield from export_nodes(child)
 
@@ -94,6 +96,21 @@ def _type_name(kind: Any) -> str:
     if definition is None or definition.serialized_type_name == pytree.NO_SERIALIZED_TYPE_NAME_FOUND:
         return class_path(kind)
     return definition.serialized_type_name
+
+
+def _other(kind: Any, context: Any) -> types.Value:
+    """The context of a class that somebody registered, or what the class writes of it if it does."""
+    definition = pytree.SUPPORTED_SERIALIZED_TYPES.get(kind)
+    if definition is None or definition.to_dumpable_context is None:
+        return export_plain_value(context)
+    try:
+        # As pytree's JSON has it, which is what the class is used to read.
+        written = json.loads(
+            pytree.treespec_dumps(pytree.TreeSpec(kind, context, []), types.TREESPEC_VERSION)
+        )
+        return export_plain_value(written[1]["context"])
+    except (NotImplementedError, TypeError, AttributeError):
+        return export_plain_value(definition.to_dumpable_context(context))
 
 
 def _keys(context: Any) -> types.Value:

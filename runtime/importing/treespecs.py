@@ -78,11 +78,9 @@ class _Reader:
         return [None if factory is None else _FACTORIES[factory.module, factory.name], self.keys(keys)]
 
     def _context(self, node: SpecNode, kind: Any) -> Any:
-        if node.exact:
-            return self._plain(node.context)
-        definition = pytree.SUPPORTED_SERIALIZED_TYPES[kind]
-        if definition.from_dumpable_context is None:
-            return self._plain(context_value(node))
+        definition = pytree.SUPPORTED_SERIALIZED_TYPES.get(kind)
+        if definition is None or definition.from_dumpable_context is None:
+            return self._plain(node.context if node.exact else context_value(node))
         return definition.from_dumpable_context(self._plain(node.context))
 
     def _named_tuple(self, value: NamedItems) -> Any:

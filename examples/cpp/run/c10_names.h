@@ -48,9 +48,10 @@ inline c10::ScalarType to_c10(pt2wire::ScalarType value) {
 }
 
 /// The dtype under which a file has a tensor. Files name classes of storages, and for the dtypes behind bfloat16 torch has
-/// none: of these a file has the bits, as signed integers of the same size, which `tensor.view(dtype)` gives and takes.
+/// none: of these a file has the bits, as signed integers of the same size, which `tensor.view(dtype)` gives and takes. So it is with complex32, which
+/// libtorch's pickles and those of torch have under different names.
 inline c10::ScalarType dtype_in_files(c10::ScalarType dtype) {
-  if (dtype <= c10::ScalarType::BFloat16) return dtype;
+  if (dtype <= c10::ScalarType::BFloat16 && dtype != c10::ScalarType::ComplexHalf) return dtype;
   switch (c10::elementSize(dtype)) {
     case 1: return c10::ScalarType::Char;
     case 2: return c10::ScalarType::Short;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,29 +19,99 @@ namespace run {
 /// What the symbols stand for in one call.
 using Symbols = std::map<std::string, std::int64_t, std::less<>>;
 
-/// An integer, a symbol, or a function of others.
+/// A number, a symbol, or a function of others.
 struct Expression {
-  std::optional<std::int64_t> integer;
+  IValue number;
   std::string symbol;
-  const Function* function = nullptr;
-  std::vector<Expression> items;
+  const std::pair<std::size_t, Function>* function = nullptr;  ///< how many arguments it takes, and what it computes
+  std::string_view name;                                       ///< the function's
+  std::vector<Expression> items;  ///< of a function of two, there may be more: `a + b + c`
+
+  static Expression of(IValue number) { return {std::move(number), {}, nullptr, {}, {}}; }
+  static Expression call(std::string_view name, std::vector<Expression> items) {
+    const auto& found = symbolic_functions().at(name);
+    const bool folds = found.first == 2 && items.size() > 2;
+    const bool fewer = name == "builtins.round" && items.size() == 1;
+    if (items.size() != found.first && !folds && !fewer) fail("wrong number of arguments of " + quoted(name));
+    return {{}, {}, &found, name, std::move(items)};
+  }
 
   /// Its value; nothing while a symbol in it is unknown.
-  std::optional<std::int64_t> evaluate(const Symbols& symbols) const {
-    if (integer) return integer;
+  std::optional<IValue> evaluate(const Symbols& symbols) const {
+    if (!number.isNone()) return number;
     if (function == nullptr) {
       const auto found = symbols.find(symbol);
-      return found == symbols.end() ? std::nullopt : std::optional(found->second);
+      return found == symbols.end() ? std::nullopt : std::optional<IValue>(found->second);
     }
-    std::optional<std::int64_t> result = items.at(0).evaluate(symbols);
-    for (std::size_t i = 1; i != items.size(); ++i) {
-      const std::optional<std::int64_t> next = items[i].evaluate(symbols);
-      if (!result || !next) return std::nullopt;
-      result = as_int((*function)({*result, *next}).at(0));
+    Values values;
+    for (const Expression& item : items) {
+      std::optional<IValue> value = item.evaluate(symbols);
+      if (!value) return std::nullopt;
+      values.push_back(std::move(*value));
     }
+    if (function->first != 2 || values.size() < 2) return function->second(std::move(values)).at(0);
+    IValue result = values[0];
+    for (std::size_t i = 1; i != values.size(); ++i) result = function->second({result, values[i]}).at(0);
     return result;
   }
+
+  std::optional<std::int64_t> evaluate_integer(const Symbols& symbols) const {
+    const std::optional<IValue> value = evaluate(symbols);
+    return value ? std::optional(as_int(*value)) : std::nullopt;
+  }
+
+  /// Adds the names of its symbols to a set.
+  void collect_symbols(std::set<std::string>& names) const {
+    if (number.isNone() && function == nullptr) names.insert(symbol);
+    for (const Expression& item : items) item.collect_symbols(names);
+  }
 };
+
+/// `3*s0 + 1`: a factor for each symbol, and under the empty name what is added. No factor is zero.
+using Linear = std::map<std::string, std::int64_t>;
+
+/// An expression as a sum of multiples of symbols; nothing if it is none.
+inline std::optional<Linear> linear(const Expression& expression) {
+  const auto is_constant = [](const Linear& sum) { return sum.empty() || (sum.size() == 1 && sum.begin()->first.empty()); };
+  const auto added = [](Linear sum, const Linear& other, std::int64_t factor) {
+    for (const auto& [symbol, number] : other) sum[symbol] = add(sum[symbol], multiply(number, factor));
+    std::erase_if(sum, [](const auto& item) { return item.second == 0; });
+    return sum;
+  };
+  if (!expression.number.isNone()) {
+    if (!expression.number.isInt()) return std::nullopt;
+    return added({}, {{"", expression.number.toInt()}}, 1);
+  }
+  if (expression.function == nullptr) return Linear{{expression.symbol, 1}};
+  std::optional<Linear> result;
+  for (const Expression& item : expression.items) {
+    std::optional<Linear> next = linear(item);
+    if (!next) return std::nullopt;
+    if (!result) {
+      result = expression.name == "_operator.neg" ? added({}, *next, -1) : std::move(next);
+    } else if (expression.name == "_operator.add" || expression.name == "_operator.sub") {
+      result = added(std::move(*result), *next, expression.name == "_operator.add" ? 1 : -1);
+    } else if (expression.name == "_operator.mul" && (is_constant(*result) || is_constant(*next))) {
+      if (is_constant(*next)) std::swap(*result, *next);
+      result = added({}, *next, result->empty() ? 0 : result->begin()->second);
+    } else {
+      return std::nullopt;
+    }
+  }
+  static const std::set<std::string_view> known{"_operator.add", "_operator.sub", "_operator.mul", "_operator.neg"};
+  return known.count(expression.name) != 0 ? result : std::nullopt;
+}
+
+/// What SymPy's functions are called in nodes; nothing for those that sizes do not have.
+inline std::optional<std::string_view> sympy_function(std::string_view name) {
+  static const std::map<std::string_view, std::string_view> names{
+      {"Add", "_operator.add"},           {"Mul", "_operator.mul"},   {"Pow", "_operator.pow"},
+      {"FloorDiv", "_operator.floordiv"}, {"Mod", "_operator.mod"},   {"PythonMod", "_operator.mod"},
+      {"Max", "torch.sym_max"},           {"Min", "torch.sym_min"},   {"PowByNatural", "_operator.pow"},
+  };
+  const auto found = names.find(name);
+  return found == names.end() ? std::nullopt : std::optional(found->second);
+}
 
 /// Reads the text that the format has for expressions. Throws `Error` for functions that are not in the table.
 class ExpressionReader {
@@ -55,17 +126,6 @@ class ExpressionReader {
  private:
   explicit ExpressionReader(std::string_view text) : text_(text) {}
 
-  static const Function* find(std::string_view name) {
-    static const std::map<std::string_view, std::string_view> names{
-        {"Add", "_operator.add"},           {"Mul", "_operator.mul"},   {"Pow", "_operator.pow"},
-        {"FloorDiv", "_operator.floordiv"}, {"Mod", "_operator.mod"},   {"PythonMod", "_operator.mod"},
-        {"Max", "torch.sym_max"},           {"Min", "torch.sym_min"},
-    };
-    const auto found = names.find(name);
-    if (found == names.end()) fail("expressions with " + quoted(name) + " are not supported as sizes of inputs");
-    return &symbolic_functions().at(found->second).second;
-  }
-
   Expression expression(int depth) {
     constexpr int deepest = 100;
     if (depth > deepest) fail("an expression is nested too deeply");
@@ -73,13 +133,16 @@ class ExpressionReader {
     expect("(");
     Expression result;
     if (name == "Integer") {
-      result.integer = number();
+      result.number = number();
     } else if (name == "Symbol") {
       result.symbol = symbol();
     } else {
-      result.function = find(name);
-      do result.items.push_back(expression(depth + 1));
+      const auto function = sympy_function(name);
+      if (!function) fail("expressions with " + quoted(name) + " are not supported as sizes of inputs");
+      std::vector<Expression> items;
+      do items.push_back(expression(depth + 1));
       while (take(", "));
+      result = Expression::call(*function, std::move(items));
     }
     expect(")");
     return result;

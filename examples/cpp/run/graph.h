@@ -27,6 +27,16 @@ void attempt(const std::string& place, Problems& problems, F&& action) {
   }
 }
 
+/// Whether a graph, or one within it, calls an operator that may resize a tensor.
+inline bool may_resize(const pt2wire::Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const pt2wire::Node& node) {
+    return may_resize(node.target) || std::any_of(node.inputs.begin(), node.inputs.end(), [](const auto& input) {
+      const auto* const inner = input.arg.template get_if<Argument::Tag::as_graph>();
+      return inner != nullptr && may_resize(inner->graph);
+    });
+  });
+}
+
 /// A node made ready.
 struct Step {
   std::string label;  ///< what messages call the node

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -13,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "expressions.h"
+#include "guards.h"
 
 namespace run {
 
@@ -28,9 +29,9 @@ class SizeMatcher {
  public:
   void expect(const ExpectedSize& expected, std::int64_t found) {
     const Expression& size = expected.size;
-    if (size.function == nullptr && !size.integer) {
+    if (size.function == nullptr && size.number.isNone()) {
       const auto [symbol, is_new] = symbols_.emplace(size.symbol, found);
-      if (!is_new && symbol->second != found) mismatch(expected, symbol->second, found);
+      if (!is_new && symbol->second != found) mismatch(expected, std::to_string(symbol->second), found);
     } else {
       derived_.emplace_back(&expected, found);
     }
@@ -39,21 +40,51 @@ class SizeMatcher {
   /// Compares the sizes that are no plain symbols, once all symbols are known.
   const Symbols& finish() {
     for (const auto& [expected, found] : derived_) {
-      const std::optional<std::int64_t> value = expected->size.evaluate(symbols_);
-      if (value && *value != found) mismatch(*expected, *value, found);
+      const std::optional<std::int64_t> value = expected->size.evaluate_integer(symbols_);
+      if (!value) {
+        match_hidden(*expected, found);
+      } else if (*value != found) {
+        mismatch(*expected, std::to_string(*value), found);
+      }
     }
     return symbols_;
   }
 
+  /// What was found for a size that is this sum, of symbols that no size is by itself.
+  std::optional<std::int64_t> found_for(const Linear& sum) const {
+    for (const auto& [known, found] : hidden_) {
+      if (known == sum) return found;
+    }
+    return std::nullopt;
+  }
+
  private:
-  [[noreturn]] static void mismatch(const ExpectedSize& expected, std::int64_t value, std::int64_t found) {
+  /// A size `3*h + 1` where no size is `h`: the first one says what h is, which may be a fraction, as for PyTorch.
+  void match_hidden(const ExpectedSize& expected, std::int64_t found) {
+    const std::optional<Linear> sum = linear(expected.size);
+    if (!sum) return;
+    hidden_.emplace_back(*sum, found);
+    const auto term = std::find_if(sum->begin(), sum->end(), [](const auto& item) { return !item.first.empty(); });
+    if (term == sum->end() || sum->size() > (sum->begin()->first.empty() ? 2u : 1u)) return;  // of several symbols
+    const std::int64_t plus = sum->begin()->first.empty() ? sum->begin()->second : 0;
+    const auto [known, is_new] = fractions_.emplace(term->first, std::pair(subtract(found, plus), term->second));
+    const auto [over, under] = known->second;
+    if (!is_new && multiply(term->second, over) != multiply(subtract(found, plus), under)) {
+      const std::int64_t product = multiply(term->second, over);
+      const bool whole = product % under == 0;
+      mismatch(expected, whole ? std::to_string(add(product / under, plus)) : "another size", found);
+    }
+  }
+
+  [[noreturn]] static void mismatch(const ExpectedSize& expected, const std::string& value, std::int64_t found) {
     const std::string& symbol = expected.size.symbol;
-    fail(expected.place + ": expected " + (symbol.empty() ? "" : symbol + " = ") + std::to_string(value) + ", found " +
-         std::to_string(found));
+    fail(expected.place + ": expected " + (symbol.empty() ? "" : symbol + " = ") + value + ", found " + std::to_string(found));
   }
 
   Symbols symbols_;
   std::vector<std::pair<const ExpectedSize*, std::int64_t>> derived_;
+  std::vector<std::pair<Linear, std::int64_t>> hidden_;
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> fractions_;
 };
 
 /// Judges one input of a call, and gives it as the program takes it.
@@ -63,14 +94,25 @@ inline Expression size_expression(const pt2wire::SymInt& size) {
   if (const auto* const expression = size.get_if<pt2wire::SymInt::Tag::as_expr>()) {
     return ExpressionReader::read(expression->expr_str);
   }
-  Expression constant;
-  constant.integer = size.as_int();
-  return constant;
+  return Expression::of(size.as_int());
+}
+
+/// Throws `Error` for a tensor that is no strided one with data: of others, files of torch.save that libtorch reads and writes
+/// have none.
+inline void check_in_files(const pt2wire::TensorMeta& meta) {
+  const c10::Layout layout = to_c10(meta.layout);
+  if (layout != c10::kStrided) {
+    std::ostringstream text;
+    text << layout;
+    fail("tensors of layout " + text.str() + " cannot be in the files of inputs and outputs");
+  }
+  if (to_c10(meta.device).is_meta()) fail("tensors on the device meta cannot be in the files of inputs and outputs");
 }
 
 /// The check of a tensor: its dtype, device and sizes. Strides and storage offsets may be others than in the export. Of a
 /// dtype that files do not have, it may be the bits; what the program takes then shares their storage.
 inline InputCheck tensor_check(const pt2wire::TensorMeta& meta, const std::string& place) {
+  check_in_files(meta);
   const c10::ScalarType dtype = to_c10(meta.dtype);
   const c10::DeviceType device = to_c10(meta.device).type();
   std::vector<ExpectedSize> sizes;
@@ -140,20 +182,44 @@ inline InputCheck constant_check(const pt2wire::ConstantValue& constant, const s
 }
 
 /// The export takes sizes of 0 and 1 for special, and so gives each dynamic size a range that begins at 2. Programs run with
-/// less, and PyTorch lets them; only a bound over 2 is one that somebody asked for.
+/// less, and PyTorch lets them; of sizes, only a bound over 2 is one that somebody asked for. Bounds that somebody asked for of
+/// integers are guards, too, whatever they are.
 inline constexpr std::int64_t least_bound = 2;
 
-/// Throws `Error` for a symbol outside of the range that the program was exported for.
-inline void check_ranges(const Symbols& symbols, const pt2wire::Map<pt2wire::RangeConstraint>& ranges) {
-  for (const auto& [symbol, range] : ranges) {
-    const auto found = symbols.find(symbol);
-    if (found == symbols.end()) continue;  // it is made by a node, and the program has an assertion for it
-    const std::int64_t value = found->second;
-    if (range.min_val && *range.min_val > least_bound && value < *range.min_val) {
-      fail("the size " + found->first + " must be at least " + std::to_string(*range.min_val) + ", found " + std::to_string(value));
+/// The range of a symbol, or of a size that is computed from symbols: `3*s0 + 1`.
+struct Range {
+  std::string text;
+  Expression expression;
+  std::optional<Linear> sum;
+  std::optional<std::int64_t> least, most;
+};
+
+inline std::vector<Range> ranges_of(const pt2wire::Map<pt2wire::RangeConstraint>& constraints) {
+  std::vector<Range> ranges;
+  for (const auto& [text, range] : constraints) {
+    try {
+      Expression expression = PythonReader::read(text);
+      std::optional<Linear> sum = linear(expression);
+      ranges.push_back({std::string(text), std::move(expression), std::move(sum), range.min_val, range.max_val});
+    } catch (const Error&) {
+      continue;  // a function that no size of an input may have
     }
-    if (range.max_val && value > *range.max_val) {
-      fail("the size " + found->first + " must be at most " + std::to_string(*range.max_val) + ", found " + std::to_string(value));
+  }
+  return ranges;
+}
+
+/// Throws `Error` for a size outside of the range that the program was exported for.
+inline void check_ranges(SizeMatcher& matcher, const std::vector<Range>& ranges) {
+  const Symbols& symbols = matcher.finish();
+  for (const Range& range : ranges) {
+    std::optional<std::int64_t> value = range.expression.evaluate_integer(symbols);
+    if (!value && range.sum) value = matcher.found_for(*range.sum);
+    if (!value) continue;  // a node makes it, and the program has an assertion for it
+    if (range.least && *range.least > least_bound && *value < *range.least) {
+      fail("the size " + range.text + " must be at least " + std::to_string(*range.least) + ", found " + std::to_string(*value));
+    }
+    if (range.most && *value > *range.most) {
+      fail("the size " + range.text + " must be at most " + std::to_string(*range.most) + ", found " + std::to_string(*value));
     }
   }
 }

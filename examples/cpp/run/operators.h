@@ -412,6 +412,19 @@ inline c10::OperatorHandle find_operator(std::string_view target) {
   return *found;
 }
 
+/// Whether an operator may give a tensor that it is given another size, and with that a larger storage.
+inline bool may_resize(std::string_view target) {
+  if (target.substr(0, operator_prefix.size()) != operator_prefix) return false;
+  try {
+    const c10::OperatorHandle handle = find_operator(target);
+    const std::vector<c10::Argument>& arguments = handle.schema().arguments();
+    const auto is_out = [](const c10::Argument& argument) { return argument.is_out(); };
+    return handle.schema().name().find("resize") != std::string::npos || std::any_of(arguments.begin(), arguments.end(), is_out);
+  } catch (const Error&) {
+    return false;  // it is refused elsewhere
+  }
+}
+
 // -- arguments -----------------------------------------------------------------------------------------------------
 
 /// A number where the schema has a tensor: as in Python, it does not take part in the choice of the result's dtype.
@@ -423,7 +436,9 @@ inline at::Tensor wrapped_number(const IValue& number) {
 
 /// The value as an argument of this type. Throws `Error` if it is none.
 inline IValue fit(IValue value, const c10::TypePtr& type) {
-  const auto is_number = [&] { return value.isInt() || value.isDouble() || value.isBool() || value.isComplexDouble(); };
+  const auto is_number = [&] {  // an integer from 2^63 on is an unsigned one
+    return value.isInt() || value.isUnsigned() || value.isDouble() || value.isBool() || value.isComplexDouble();
+  };
   switch (type->kind()) {
     case c10::TypeKind::OptionalType:
       return value.isNone() ? value : fit(std::move(value), type->expectRef<c10::OptionalType>().getElementType());

@@ -14,6 +14,7 @@
 
 #include "graph.h"
 #include "inputs.h"
+#include "treespecs.h"
 #include "weights.h"
 
 namespace run {
@@ -22,11 +23,11 @@ class Program {
  public:
   /// Makes a program ready. Throws `Error`, naming everything that cannot be run.
   Program(const pt2wire::Archive& archive, const std::string& name) : document_(archive.program(name)) {
-    WeightLoader loader;
+    const pt2wire::Graph& graph = document_->graph_module.graph;
+    WeightLoader loader(may_resize(graph));
     load(archive.weights(name), loader, weights_);
     load(archive.constants(name), loader, constants_);
     Problems problems;
-    const pt2wire::Graph& graph = document_->graph_module.graph;
     const pt2wire::GraphSignature& signature = document_->graph_module.signature;
     graph_ = std::make_unique<Graph>(graph, "", problems);
     if (signature.input_specs.size() != graph.inputs.size() || signature.output_specs.size() != graph.outputs.size()) {
@@ -36,8 +37,10 @@ class Program {
       attempt("input " + std::to_string(i), problems, [&] { add_input(signature.input_specs[i], graph); });
     }
     for (std::size_t i = 0; i != signature.output_specs.size(); ++i) {
-      attempt("output " + std::to_string(i), problems, [&] { add_output(signature.output_specs[i]); });
+      attempt("output " + std::to_string(i), problems, [&] { add_output(signature.output_specs[i], graph); });
     }
+    ranges_ = ranges_of(document_->range_constraints);
+    attempt("guards_code", problems, [&] { guards_ = Guards(document_->guards_code, input_names()); });
     for (std::size_t i = 0; i != sinks_.size(); ++i) sinks_[i].copied = find_copied(signature.output_specs[i]);
     std::string lines;
     for (const std::string& problem : problems) lines += "\n  " + problem;
@@ -73,6 +76,7 @@ class Program {
       case Tag::buffer: {
         const auto& buffer = spec.buffer();
         const at::Tensor& tensor = find(buffer.persistent ? weights_ : constants_, buffer.buffer_name);
+        if (tensor.is_meta()) fail("buffers on the device meta cannot be in the files of outputs");
         buffers_.emplace(buffer.buffer_name, tensor);
         return feeds_.push_back(tensor);
       }
@@ -101,6 +105,16 @@ class Program {
     }
   }
 
+  /// What guards call the inputs; nothing where how these nest cannot be told.
+  std::map<std::string, std::size_t> input_names() const {
+    const auto& modules = document_->graph_module.module_call_graph;
+    if (document_->guards_code.size() == 0 || modules.size() == 0 || !modules[0].signature) return {};
+    if (modules[0].signature->exact_in_spec) return {};
+    std::map<std::string, std::size_t> names = InputNames::of(*modules[0].signature);
+    std::erase_if(names, [&](const auto& item) { return item.second >= checks_.size(); });
+    return names;
+  }
+
   void add_check(InputCheck check) {
     checks_.push_back(std::move(check));
     feeds_.emplace_back();
@@ -125,10 +139,14 @@ class Program {
     std::optional<std::size_t> copied;  ///< of what goes to the caller: the other output by which the same value goes into a tensor
   };
 
-  void add_output(const pt2wire::OutputSpec& spec) {
+  void add_output(const pt2wire::OutputSpec& spec, const pt2wire::Graph& graph) {
     using Tag = pt2wire::OutputSpec::Tag;
     switch (spec.tag()) {
       case Tag::user_output:
+        if (const auto* const tensor = spec.user_output().arg.get_if<Argument::Tag::as_tensor>()) {
+          check_in_files(graph.tensor_values.at(tensor->name));
+        }
+        return sinks_.push_back({});
       case Tag::loss_output: return sinks_.push_back({});
       case Tag::buffer_mutation: {
         const auto& mutation = spec.buffer_mutation();
@@ -167,7 +185,8 @@ class Program {
     SizeMatcher matcher;
     Values taken;
     for (std::size_t i = 0; i != inputs.size(); ++i) taken.push_back(checks_[i](inputs[i], matcher));
-    check_ranges(matcher.finish(), document_->range_constraints);
+    check_ranges(matcher, ranges_);
+    guards_.check(taken);
     return taken;
   }
 
@@ -196,6 +215,8 @@ class Program {
   std::map<std::string, std::string, std::less<>> left_out_;  ///< weights and constants that are no strided tensors: what they are
   std::unique_ptr<Graph> graph_;
   std::vector<std::optional<at::Tensor>> feeds_;  ///< per input of the graph: a weight, or nothing where the caller gives it
+  std::vector<Range> ranges_;
+  Guards guards_;
   std::vector<InputCheck> checks_;                ///< per input that the caller gives
   std::map<std::string_view, std::size_t> user_inputs_;
   std::vector<Sink> sinks_;                       ///< per output of the graph

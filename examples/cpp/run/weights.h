@@ -27,6 +27,9 @@ using Tensors = std::map<std::string, at::Tensor, std::less<>>;
 /// Makes tensors of weights. Weights that share a payload share a storage: a change of one is seen by all.
 class WeightLoader {
  public:
+  /// `resizable`: whether a program may make them larger, which what is mapped cannot be.
+  explicit WeightLoader(bool resizable = false) : resizable_(resizable) {}
+
   /// Adds all of them to a table. The archive must have been opened with `private_writes`: programs change buffers.
   void load(const pt2wire::Payloads& payloads, Tensors& tensors) {
     for (const pt2wire::Weight& weight : payloads.list) {
@@ -61,7 +64,10 @@ class WeightLoader {
 
   const c10::Storage& storage(const pt2wire::Weight& weight, c10::Device device) {
     const Pending operations = pending(weight);
-    c10::Storage& storage = by_payload_[{weight.payload.data(), operations.conj, operations.neg}];
+    // Of no bytes, all have one address and one record: nothing says that they share, and they do not when they are resized.
+    c10::Storage own;
+    c10::Storage& storage =
+        weight.payload.empty() ? own : by_payload_[{weight.payload.data(), operations.conj, operations.neg}];
     // A constant that shares the storage of a weight lies in the file twice, as PyTorch wants it, but is one tensor.
     const auto owner = weight.meta->alias_of ? by_name_.find(*weight.meta->alias_of) : by_name_.end();
     if (owner != by_name_.end()) {
@@ -88,19 +94,20 @@ class WeightLoader {
     return copy;
   }
 
-  /// The payload itself, or a copy: on another device, or because operators expect alignment.
-  static c10::Storage storage_of(const pt2wire::Bytes& payload, c10::Device device) {
+  /// The payload itself, or a copy: on another device, because operators expect alignment, or to be resized.
+  c10::Storage storage_of(const pt2wire::Bytes& payload, c10::Device device) const {
     auto keeper = std::make_unique<pt2wire::Bytes>(payload);
     void* const data = const_cast<std::uint8_t*>(payload.data());
     c10::DataPtr pointer(data, keeper.release(), [](void* bytes) { delete static_cast<pt2wire::Bytes*>(bytes); }, c10::kCPU);
     const c10::Storage mapped(c10::Storage::use_byte_size_t(), payload.size(), std::move(pointer));
     constexpr std::uintptr_t alignment = 64;
-    if (device.is_cpu() && reinterpret_cast<std::uintptr_t>(data) % alignment == 0) return mapped;
+    if (!resizable_ && device.is_cpu() && reinterpret_cast<std::uintptr_t>(data) % alignment == 0) return mapped;
     const at::Tensor bytes = at::empty({0}, at::kByte);
     bytes.set_(mapped, 0, {static_cast<std::int64_t>(payload.size())}, {1});
     return bytes.to(device, at::kByte, /*non_blocking=*/false, /*copy=*/true).storage();
   }
 
+  bool resizable_;
   std::map<std::tuple<const std::uint8_t*, bool, bool>, c10::Storage> by_payload_;
   std::map<std::string, c10::Storage, std::less<>> by_name_;
 };

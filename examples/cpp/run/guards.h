@@ -1,0 +1,320 @@
+// Part of the example `run`. Python's expressions on numbers, and guards, which are such: `L['x'].size()[0] % 3 == 0`.
+#pragma once
+
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "expressions.h"
+
+namespace run {
+
+/// Reads what Python and SymPy print of expressions. A name is a symbol, and so is what a guard has for a number of an input,
+/// in the one spelling `L['x'][0].size()[1]`. Throws `Error` for what it does not know.
+class PythonReader {
+ public:
+  static Expression read(std::string_view text) {
+    PythonReader reader(text);
+    Expression result = reader.choice();
+    reader.skip();
+    if (reader.at_ != text.size()) reader.fail_here();
+    return result;
+  }
+
+ private:
+  using Items = std::vector<Expression>;
+  using Table = std::vector<std::pair<std::string_view, std::string_view>>;
+
+  explicit PythonReader(std::string_view text) : text_(text) {}
+
+  /// `a if test else b`
+  Expression choice() {
+    constexpr int deepest = 100;
+    if (++depth_ > deepest) fail("an expression is nested too deeply");
+    Expression result = either();
+    if (take_word("if")) {
+      Expression test = either();
+      if (!take_word("else")) fail_here();
+      result = Expression::call("torch.sym_ite", {std::move(test), std::move(result), choice()});
+    }
+    --depth_;
+    return result;
+  }
+
+  Expression either() {
+    Expression result = both();
+    while (take_word("or")) result = Expression::call("_operator.or_", {std::move(result), both()});
+    return result;
+  }
+
+  Expression both() {
+    Expression result = negation();
+    while (take_word("and")) result = Expression::call("_operator.and_", {std::move(result), negation()});
+    return result;
+  }
+
+  Expression negation() {
+    bool negated = false;
+    while (take_word("not")) negated = !negated;
+    Expression result = comparison();
+    return negated ? Expression::call("torch.sym_not", {std::move(result)}) : result;
+  }
+
+  /// `a < b`, or `a < b < c`, which is `a < b and b < c`.
+  Expression comparison() {
+    static const Table relations{{"==", "_operator.eq"}, {"!=", "_operator.ne"}, {"<=", "_operator.le"},
+                                 {">=", "_operator.ge"}, {"<", "_operator.lt"},  {">", "_operator.gt"}};
+    Expression left = bits();
+    std::optional<Expression> result;
+    while (const auto name = take_one(relations)) {
+      Expression right = bits();
+      Expression next = Expression::call(*name, {std::move(left), right});
+      result = result ? Expression::call("_operator.and_", {std::move(*result), std::move(next)}) : std::move(next);
+      left = std::move(right);
+    }
+    return result ? std::move(*result) : std::move(left);
+  }
+
+  Expression bits() {
+    static const Table either{{"|", "_operator.or_"}}, both{{"&", "_operator.and_"}};
+    return chain(either, [&] { return chain(both, [&] { return sum(); }); });
+  }
+
+  Expression sum() {
+    static const Table terms{{"+", "_operator.add"}, {"-", "_operator.sub"}};
+    static const Table factors{
+        {"//", "_operator.floordiv"}, {"*", "_operator.mul"}, {"/", "_operator.truediv"}, {"%", "_operator.mod"}};
+    return chain(terms, [&] { return chain(factors, [&] { return signed_power(); }); });
+  }
+
+  template <class Next>
+  Expression chain(const Table& operators, Next next) {
+    Expression result = next();
+    while (const auto name = take_one(operators)) result = Expression::call(*name, {std::move(result), next()});
+    return result;
+  }
+
+  Expression signed_power() {
+    bool negative = false;
+    for (skip(); take("-") || take("+"); skip()) negative = negative != (text_[at_ - 1] == '-');
+    Expression result = operand();
+    if (take("**")) result = Expression::call("_operator.pow", {std::move(result), signed_power()});
+    return negative ? Expression::call("_operator.neg", {std::move(result)}) : result;
+  }
+
+  Expression operand() {
+    constexpr int most = 1000;  // each may nest what is before it
+    if (++operands_ > most) fail("an expression has too many operands");
+    skip();
+    if (take("(")) {
+      Expression result = choice();
+      if (!take(")")) fail_here();
+      return result;
+    }
+    if (at_ != text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) return number();
+    std::string name = word();
+    if (name == "True" || name == "False") return Expression::of(name == "True");
+    if (name == "L") return input();
+    if (name == "math" || name == "torch") {
+      if (!take(".")) fail_here();
+      name += "." + word();
+    }
+    if (name == "math.inf") return Expression::of(std::numeric_limits<double>::infinity());
+    if (take("(")) return call(name);
+    Expression symbol;
+    symbol.symbol = std::move(name);
+    return symbol;
+  }
+
+  Expression call(const std::string& name) {
+    static const std::map<std::string_view, std::string_view> names{
+        {"max", "torch.sym_max"},           {"min", "torch.sym_min"},           {"torch.sym_max", "torch.sym_max"},
+        {"torch.sym_min", "torch.sym_min"}, {"abs", "_operator.abs"},           {"round", "builtins.round"},
+        {"math.floor", "math.floor"},       {"math.ceil", "math.ceil"},         {"math.trunc", "math.trunc"},
+        {"math.sqrt", "torch._sym_sqrt"},   {"torch.sym_sqrt", "torch._sym_sqrt"}, {"torch._sym_sqrt", "torch._sym_sqrt"},
+        {"torch.sym_float", "torch.sym_float"}, {"torch.sym_int", "torch.sym_int"}, {"torch.sym_not", "torch.sym_not"},
+        {"torch.sym_ite", "torch.sym_ite"},
+    };
+    const auto found = names.find(name);
+    const auto function = found == names.end() ? sympy_function(name) : std::optional(found->second);
+    if (!function) fail("expressions with " + run::quoted(name) + " are not supported");
+    Items items;
+    do items.push_back(choice());
+    while (take(","));
+    if (!take(")")) fail_here();
+    return Expression::call(*function, std::move(items));
+  }
+
+  /// A number that is an input or that a tensor says of itself, behind its `L`.
+  Expression input() {
+    Expression symbol;
+    symbol.symbol = "L";
+    while (true) {
+      if (take("[")) {
+        symbol.symbol += "[" + key() + "]";
+        if (!take("]")) fail_here();
+      } else if (take(".")) {
+        symbol.symbol += "." + word();
+      } else if (take("()")) {
+        symbol.symbol += "()";
+      } else {
+        return symbol;
+      }
+    }
+  }
+
+  std::string key() {
+    skip();
+    const char quote = at_ == text_.size() ? '\0' : text_[at_];
+    if (quote != '\'' && quote != '"') return (take("-") ? "-" : "") + word();
+    const std::size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) fail_here();
+    const std::string text(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
+    return "'" + text + "'";
+  }
+
+  Expression number() {
+    const char* const start = text_.data() + at_;
+    const char* const end = text_.data() + text_.size();
+    std::int64_t whole = 0;
+    const auto [whole_end, whole_error] = std::from_chars(start, end, whole);
+    const bool inexact = whole_end != end && (*whole_end == '.' || *whole_end == 'e');
+    if (!inexact) {
+      if (whole_error != std::errc()) fail_here();
+      at_ = static_cast<std::size_t>(whole_end - text_.data());
+      return Expression::of(whole);
+    }
+    const std::string copy(start, end);
+    std::size_t used = 0;
+    const double value = std::stod(copy, &used);
+    at_ += used;
+    return Expression::of(value);
+  }
+
+  static bool is_letter(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_'; }
+
+  std::string word() {
+    skip();
+    const std::size_t start = at_;
+    while (at_ != text_.size() && is_letter(text_[at_])) ++at_;
+    if (at_ == start) fail_here();
+    return std::string(text_.substr(start, at_ - start));
+  }
+
+  void skip() {
+    while (at_ != text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+  }
+  bool take(std::string_view token) {
+    skip();
+    if (text_.substr(at_, token.size()) != token) return false;
+    at_ += token.size();
+    return true;
+  }
+  bool take_word(std::string_view token) {
+    const std::size_t start = at_;
+    if (take(token) && (at_ == text_.size() || !is_letter(text_[at_]))) return true;
+    at_ = start;
+    return false;
+  }
+  std::optional<std::string_view> take_one(const Table& operators) {
+    skip();
+    if (text_.substr(at_, 2) == "**") return std::nullopt;
+    for (const auto& [token, name] : operators) {
+      if (take(token)) return name;
+    }
+    return std::nullopt;
+  }
+  [[noreturn]] void fail_here() const {
+    fail("cannot read the expression " + quoted(text_) + " from character " + std::to_string(at_) + " on");
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+  int operands_ = 0;
+};
+
+/// The guards of a program, which say for which sizes and integers it is right.
+class Guards {
+ public:
+  Guards() = default;
+
+  /// Makes guards ready. Guards on what `names`, the inputs as guards call them, does not have are left out.
+  Guards(const pt2wire::Span<std::string_view>& texts, const std::map<std::string, std::size_t>& names) {
+    for (const std::string_view text : texts) {
+      Guard guard{std::string(text), PythonReader::read(text), {}};
+      std::set<std::string> places;
+      guard.condition.collect_symbols(places);
+      bool known = true;
+      for (const std::string& place : places) {
+        const std::optional<Place> found = place_of(place, names);
+        if (found) guard.places.emplace_back(place, *found);
+        known = known && found;
+      }
+      if (known) guards_.push_back(std::move(guard));
+    }
+  }
+
+  /// Throws `Error` for the first guard that does not hold.
+  void check(const Values& inputs) const {
+    for (const Guard& guard : guards_) {
+      Symbols numbers;
+      for (const auto& [text, place] : guard.places) numbers.emplace(text, number(place, inputs));
+      if (!is_true(*guard.condition.evaluate(numbers))) fail("guard failed: " + guard.text);
+    }
+  }
+
+ private:
+  /// A number of an input: itself, or what a tensor says of itself.
+  struct Place {
+    std::size_t input;
+    std::string asked;
+    std::int64_t dimension;
+  };
+  struct Guard {
+    std::string text;
+    Expression condition;
+    std::vector<std::pair<std::string, Place>> places;
+  };
+
+  static std::optional<Place> place_of(const std::string& text, const std::map<std::string, std::size_t>& names) {
+    const std::size_t call = text.rfind("()");
+    const std::size_t dot = call == std::string::npos ? text.size() : text.rfind('.', call);
+    const auto found = names.find(text.substr(0, dot));
+    if (found == names.end()) return std::nullopt;
+    if (dot == text.size()) return Place{found->second, "", 0};
+    const std::string asked = text.substr(dot + 1, call - dot - 1);
+    std::int64_t dimension = 0;
+    const bool is_list = asked == "size" || asked == "stride";
+    if (is_list) {
+      const char* const end = text.data() + text.size();
+      const auto [rest, error] = std::from_chars(std::min(text.data() + call + 3, end), end, dimension);
+      if (error != std::errc() || std::string_view(rest, static_cast<std::size_t>(end - rest)) != "]") return std::nullopt;
+    } else if (call + 2 != text.size() || (asked != "storage_offset" && asked != "dim" && asked != "numel")) {
+      return std::nullopt;
+    }
+    return Place{found->second, asked, dimension};
+  }
+
+  static std::int64_t number(const Place& place, const Values& inputs) {
+    const IValue& input = inputs.at(place.input);
+    if (place.asked.empty()) return as_int(input);
+    const at::Tensor& tensor = input.toTensor();
+    if (place.asked == "size") return tensor.size(place.dimension);
+    if (place.asked == "stride") return tensor.stride(place.dimension);
+    if (place.asked == "storage_offset") return tensor.storage_offset();
+    return place.asked == "dim" ? tensor.dim() : tensor.numel();
+  }
+
+  std::vector<Guard> guards_;
+};
+
+}  // namespace run

@@ -1,0 +1,255 @@
+"""What the interpreter in examples/cpp/run takes as inputs and gives as outputs: what Python does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pt2wire
+import pytest
+import torch
+from torch import ones
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from .helpers.cpp_run import run_all
+
+# The tests share what was compiled.
+pytestmark = pytest.mark.xdist_group("cpp_run")
+
+_AUTO = {0: Dim.AUTO}
+_H = Dim("h", min=2, max=10)
+_FROM_ONE = Dim("i", min=1, max=10)
+
+
+def _export(
+    forward: Callable[..., Any], args: tuple[Any, ...], shapes: Any = None, module: Any = None
+) -> Any:
+    module = module or torch.nn.Module()
+    module.forward = forward.__get__(module)
+    return torch.export.export(module, args, dynamic_shapes=shapes)
+
+
+def _save(ep: Any, folder: Path, name: str, inputs: Sequence[Any]) -> list[str | Path]:
+    paths = [folder / f"{name}.{suffix}" for suffix in ("pt2", "in", "out")]
+    pt2wire.save(ep, paths[0], compress=False)
+    torch.save(list(inputs), paths[1])
+    return list(paths)
+
+
+# -- sizes and integers --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Bounded:
+    """A program, and arguments that Python takes or refuses."""
+
+    forward: Callable[..., Any]
+    args: tuple[Any, ...]
+    shapes: Any
+    calls: Sequence[tuple[Any, ...]]
+
+
+def _between(least: int) -> Callable[..., Any]:
+    def forward(self: Any, x: Any, n: int) -> Any:
+        torch._check(n >= least)
+        torch._check(n < 10)
+        return x + n
+
+    return forward
+
+
+def _as_size(self: Any, x: Any, n: int) -> Any:
+    torch._check(n == x.size(0))
+    return x + n
+
+
+def _thirds(self: Any, x: Any, y: Any) -> Any:
+    return x.view(-1, 3) + y[:, None]
+
+
+def _largest(self: Any, x: Any, y: Any) -> Any:
+    return x[:, : max(y.size(0), 3)] + ones(max(y.size(0), 3))
+
+
+def _branches(self: Any, x: Any) -> Any:
+    if x.size(0) % 3 == 0 and x.size(0) * 2 < x.size(1):
+        return x + 1
+    return x - 1
+
+
+def _nested(self: Any, xs: Any, d: Any, *, k: Any) -> Any:
+    if xs[1].size(0) // 2 > k.size(0):
+        return xs[0] + d["k"].sum() + k.sum()
+    return xs[0] - k.sum()
+
+
+def _variadic(self: Any, *xs: Any) -> Any:
+    return xs[0].sum() if xs[0].size(0) > 2 * xs[1].size(0) - 1 else xs[1]
+
+
+_INTEGERS = [(ones(2), n) for n in (-3, 0, 1, 2, 9, 10)]
+BOUNDED = {
+    **{
+        f"an integer from {least} on": Bounded(_between(least), (ones(2), 7), (None, Dim.DYNAMIC), _INTEGERS)
+        for least in (-1, 0, 1, 2, 5)
+    },
+    "any integer": Bounded(lambda self, x, n: x + n, (ones(2), 4), (None, Dim.DYNAMIC), _INTEGERS),
+    "an integer that is a size": Bounded(
+        _as_size,
+        (ones(4), 4),
+        ({0: Dim.DYNAMIC}, Dim.DYNAMIC),
+        [(ones(n), m) for n, m in ((0, 0), (1, 1), (5, 5), (5, 6))],
+    ),
+    "3h + 1": Bounded(
+        lambda self, x: x + x.size(0),
+        (ones(7),),
+        ({0: 3 * _H + 1},),
+        [(ones(n),) for n in (1, 4, 7, 8, 31, 32, 34)],
+    ),
+    "i + 1": Bounded(
+        lambda self, x: x + x.size(0), (ones(7),), ({0: _FROM_ONE + 1},), [(ones(n),) for n in (1, 2, 11, 12)]
+    ),
+    "h + 1 and 2h": Bounded(
+        lambda self, x, y: (x + 1, y + 2),
+        (ones(5), ones(8)),
+        ({0: _H + 1}, {0: 2 * _H}),
+        [(ones(n), ones(m)) for n, m in ((5, 8), (5, 9), (5, 10), (2, 2), (3, 4), (11, 20), (12, 22))],
+    ),
+    "2h twice": Bounded(
+        lambda self, x, y: x + y,
+        (ones(8), ones(8)),
+        ({0: 2 * _H}, {0: 2 * _H}),
+        [(ones(n), ones(m)) for n, m in ((4, 4), (5, 5), (4, 6), (2, 2), (20, 20), (21, 21))],
+    ),
+    "sum of two": Bounded(
+        lambda self, x, y, z: x + torch.cat([y, z]),
+        (ones(9), ones(4), ones(5)),
+        ({0: Dim.DYNAMIC}, {0: Dim("a", min=3, max=6)}, {0: Dim("b", min=3, max=6)}),
+        [
+            (ones(c), ones(a), ones(b))
+            for a, b, c in ((4, 5, 9), (6, 6, 12), (2, 4, 6), (7, 3, 10), (4, 5, 8))
+        ],
+    ),
+    "multiples": Bounded(
+        _thirds,
+        (ones(12), ones(4)),
+        (_AUTO, _AUTO),
+        [(ones(n), ones(m)) for n, m in ((12, 4), (6, 2), (3, 1), (13, 4), (6, 4), (0, 0))],
+    ),
+    "the larger of two": Bounded(
+        _largest,
+        (ones(2, 12), ones(6)),
+        ({1: Dim.AUTO}, _AUTO),
+        [(ones(2, n), ones(m)) for n, m in ((12, 6), (6, 6), (3, 1), (2, 1), (5, 7), (5, 2))],
+    ),
+    "the condition of a branch": Bounded(
+        _branches,
+        (ones(6, 15),),
+        ({0: Dim.AUTO, 1: Dim.AUTO},),
+        [(ones(*n),) for n in ((6, 15), (6, 12), (7, 20), (3, 7), (0, 1))],
+    ),
+    "nested arguments": Bounded(
+        lambda self, xs, d, k: _nested(self, xs, d, k=k),
+        ([ones(7), ones(9)], {"k": ones(3)}, ones(3)),
+        ([_AUTO, _AUTO], {"k": _AUTO}, _AUTO),
+        [([ones(7), ones(n)], {"k": ones(2)}, ones(m)) for n, m in ((9, 3), (6, 3), (7, 2), (6, 2))],
+    ),
+    "any number of arguments": Bounded(
+        _variadic,
+        (ones(9), ones(3)),
+        ((_AUTO, _AUTO),),
+        [(ones(n), ones(m)) for n, m in ((9, 3), (6, 3), (5, 3), (7, 2), (4, 3))],
+    ),
+}
+
+
+def test_sizes_and_integers_are_refused_where_python_refuses_them(tmp_path: Path) -> None:
+    commands, expected = [], []
+    for name, bounded in BOUNDED.items():
+        ep = _export(bounded.forward, bounded.args, bounded.shapes)
+        module = ep.module()
+        model = _save(ep, tmp_path, name, ())[0]
+        for number, call in enumerate(bounded.calls):
+            inputs = tmp_path / f"{name} {number}.in"
+            torch.save(pytree.tree_leaves(call), inputs)
+            commands.append([model, inputs, tmp_path / "out"])
+            try:
+                module(*call)
+            except (AssertionError, RuntimeError):
+                expected.append((name, number, False))
+            else:
+                expected.append((name, number, True))
+    answers = run_all(commands)
+    found = [
+        (name, number, answer == "ok") for (name, number, _), answer in zip(expected, answers, strict=True)
+    ]
+    assert found == expected, answers
+    assert {taken for _, _, taken in expected} == {True, False}
+
+
+# -- weights that are resized --------------------------------------------------------------------------------
+
+
+def test_buffers_that_a_program_resizes(tmp_path: Path) -> None:
+    def forward(self: Any, x: Any) -> Any:
+        self.a.resize_(4)
+        self.a.copy_(x)
+        self.b.resize_(2)
+        self.b.fill_(7)
+        return self.a + 1, self.b * 2, self.c + x
+
+    module = torch.nn.Module()
+    for name, size in (("a", 0), ("b", 0), ("c", 4)):
+        module.register_buffer(name, torch.zeros(size))
+    ep = _export(forward, (ones(4),), module=module)
+    command = _save(ep, tmp_path, "model", [torch.arange(4.0)])
+    assert run_all([command]) == ["ok"]
+    outputs, _, buffers = torch.load(command[2], weights_only=True)
+    assert all(map(torch.equal, outputs, ep.module()(torch.arange(4.0))))
+    assert [name for name, buffer in buffers if len(buffer) == 4] == ["a", "c"]
+
+
+# -- what files cannot hold ----------------------------------------------------------------------------------
+
+UNWRITABLE = {
+    "coordinates": (lambda self, x: (x + 1, x.to_sparse()), "layout Sparse"),
+    "rows": (lambda self, x: (x + 1, x.to_sparse_csr()), "layout SparseCsr"),
+    "no data": (lambda self, x: (x + 1, torch.empty(3, device="meta")), "the device meta"),
+}
+
+
+def test_outputs_that_files_cannot_hold_are_named_before_anything_runs(tmp_path: Path) -> None:
+    commands = [
+        _save(_export(forward, (torch.eye(3),)), tmp_path, name, [torch.ones(4)])
+        for name, (forward, _) in UNWRITABLE.items()
+    ]
+    for (_, reason), answer in zip(UNWRITABLE.values(), run_all(commands), strict=True):
+        assert answer.startswith("this program cannot be run:\\n  output 1: tensors ")
+        assert reason in answer
+
+
+# -- dtypes ------------------------------------------------------------------------------------------------
+
+
+def test_complex_numbers_of_two_halves_go_in_and_out_as_bits(tmp_path: Path) -> None:
+    x = torch.tensor([1 + 2j, -3 + 0.5j])
+    half = x.to(torch.complex32)
+    ep = _export(lambda self, x, y: (x.to(torch.complex32), y, y.to(torch.complex64) * 2), (x, half))
+    command = _save(ep, tmp_path, "model", [x, half.view(torch.int32)])
+    assert run_all([command]) == ["ok"]
+    outputs = torch.load(command[2], weights_only=True)[0]
+    expected = ep.module()(x, half)
+    assert [output.dtype for output in outputs] == [torch.int32, torch.int32, torch.complex64]
+    bits = [each.view(torch.int32) if each.dtype == torch.complex32 else each for each in expected]
+    assert all(map(torch.equal, outputs, bits))
+
+
+def test_an_unsigned_number_beyond_signed_ones_in_place_of_a_tensor(tmp_path: Path) -> None:
+    x = torch.tensor(2**63 + 5, dtype=torch.uint64)
+    ep = _export(lambda self, a: torch.zeros(2) + a.item(), (torch.tensor(7, dtype=torch.uint64),))
+    command = _save(ep, tmp_path, "model", [x.view(torch.int64)])
+    assert run_all([command]) == ["ok"]
+    assert torch.equal(torch.load(command[2], weights_only=True)[0][0], ep.module()(x))

@@ -12,6 +12,7 @@ import operator
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pt2wire
 import pytest
@@ -35,6 +36,8 @@ from pt2wire.validation.subgraphs import OUT_DTYPE_OPERATORS, check_operands
 from torch import nn
 from torch._export.serde import serialize as torch_serialize
 from torch._higher_order_ops.out_dtype import ALLOWABLE_OPS
+
+from .helpers.exporting import exported, node_named
 
 STORED = Path(__file__).parent / "data" / "operators.json"
 
@@ -238,6 +241,26 @@ def test_target_taken_apart() -> None:
         "Tensor",
         "aten.add",
     )
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (lambda self, x: x.sum([0], True), ([False], True)),
+        (lambda self, x: x.sum([0], True), (False, True)),
+        (lambda self, x: x.roll([1], [0]), ([True], [True])),
+    ],
+)
+def test_booleans_are_taken_for_a_list_of_integers_as_torch_does(call: Any, arguments: Any) -> None:
+    x = torch.arange(4.0).reshape(2, 2)
+    ep = exported(call, x)
+    node = next(node for node in ep.graph.nodes if node.op == "call_function")
+    node.args = (node.args[0], *arguments)
+    file = io.BytesIO()
+    pt2wire.save(ep, file)
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert repr(node_named(loaded, node.name).args) == repr(node.args)
+    assert torch.equal(loaded.module()(x), node.target(x, *arguments))
 
 
 @pytest.mark.wide

@@ -25,7 +25,8 @@ _Item = TypeVar("_Item", types.NamedArgument, types.NamedValue)
 _NUMBERS = frozenset(
     {"as_int", "as_float", "as_bool", "as_complex", "as_sym_int", "as_sym_float", "as_sym_bool"}
 )
-_INTEGERS = frozenset({"as_ints", "as_sym_ints", "as_int", "as_sym_int", "as_tensors"})
+_BOOLS = frozenset({"as_bools", "as_bool"})
+_INTEGERS = frozenset({"as_ints", "as_sym_ints", "as_int", "as_sym_int", "as_tensors"}) | _BOOLS
 _FLOATS = frozenset({"as_floats", "as_sym_floats", "as_float", "as_sym_float"})
 
 #: Members of `Argument` that fit a parameter, by the name of its type in the schema. Where torch converts, we
@@ -49,8 +50,8 @@ _ARGUMENTS: Mapping[str, frozenset[str]] = {
     "List[List[Tensor]]": frozenset({"as_nested_tensors", "as_tensors"}),
     "List[int]": _INTEGERS,
     "List[float]": _FLOATS | _INTEGERS,
-    "List[number]": _FLOATS | _INTEGERS | {"as_bools", "as_sym_bools"},
-    "List[bool]": frozenset({"as_bools", "as_sym_bools", "as_bool"}),
+    "List[number]": _FLOATS | _INTEGERS | {"as_sym_bools"},
+    "List[bool]": _BOOLS | {"as_sym_bools"},
     "List[str]": frozenset({"as_strings"}),
 }
 

@@ -33,6 +33,7 @@ _WAYS_IN = {
     "guards": {"guards"},
     "targets of nodes, operators among arguments": {"targets"},
     "operators that touch files or raw storage": {"operators"},
+    "operators that nobody searched": {"operators"},
     "sparse tensors, whose indices operators of PyTorch believe": {"operators", "graphs"},
     "names of methods of custom objects": {"operators"},
     "formats of what a program prints": {"operators"},

@@ -120,13 +120,11 @@ def tensor_problem(tensor: torch.Tensor, known: Collection[type]) -> str | None:
         >>> from torch.testing._internal.two_tensor import TwoTensor
         >>> found = TwoTensor(torch.ones(2), torch.ones(2))
         >>> tensor_problem(found, [TwoTensor]), tensor_problem(found, [])
-        (None, "expected a tensor of PyTorch's own class or one that is handed in, found 'TwoTensor'")
+        (None, "expected a tensor of a class that is handed in, found 'TwoTensor'")
     """
     kind = type(tensor)
     if not (kind in _OWN_CLASSES or kind in known):
-        return (
-            f"expected a tensor of PyTorch's own class or one that is handed in, found {kind.__qualname__!r}"
-        )
+        return f"expected a tensor of a class that is handed in, found {kind.__qualname__!r}"
     # The class may have operators that need no memory.
     has_operators = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
     parts = list(parts_of(tensor).values()) or [tensor]

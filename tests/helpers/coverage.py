@@ -39,7 +39,7 @@ SECTIONS: dict[str, Table] = {
     "Examples of torch.export": EXAMPLES,
 }
 #: Tables whose programs take long.
-WIDE = (MORE_FAMILIES, LIBRARIES, EXAMPLES)
+WIDE = (FAMILIES, MORE_FAMILIES, LIBRARIES, EXAMPLES)
 
 
 class Row(NamedTuple):

@@ -270,3 +270,69 @@ def test_an_error_in_one_of_several_programs_names_it() -> None:
     broken.constants["odd"] = object()
     with pytest.raises(pt2wire.SerializeError, match="second:odd: cannot save a constant that is neither"):
         saved({"first": linear_program(), "second": broken})
+
+
+# Which weights are one object, and which only lie in one memory. PyTorch's files do not tell, and give
+# buffers that lie with parameters a gradient.
+
+
+class _Alike(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        base, table = torch.randn(3), torch.ones(3)
+        self.first, self.second = torch.nn.Parameter(base), torch.nn.Parameter(base)
+        self.second_again, self.first_again = self.second, self.first
+        self.register_buffer("plain", base)
+        self.register_buffer("with_gradient", base.detach().requires_grad_())
+        for name in ("kept", "kept_too"):
+            self.register_buffer(name, base[:])
+        for name in ("hidden", "hidden_too"):
+            self.register_buffer(name, base[:], persistent=False)
+        self.table, self.table_too, self.table_again = table, table[:], table
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for value in (*self.parameters(), *self.buffers(), self.table, self.table_too, self.table_again):
+            x = x * value
+        return x * self.first_again * self.second_again
+
+
+def _objects(ep: torch.export.ExportedProgram) -> dict[str, tuple[int, bool]]:
+    """By name which object it is, as the number of the first one with it, and whether it wants a gradient."""
+    held = {**ep.state_dict, **ep.constants}
+    numbers: dict[int, int] = {}
+    return {
+        name: (numbers.setdefault(id(value), len(numbers)), value.requires_grad)
+        for name, value in held.items()
+    }
+
+
+@pytest.mark.parametrize("mmap", [True, False])
+def test_weights_that_are_alike_are_as_many_objects_as_they_were(mmap: bool) -> None:
+    ep = torch.export.export(_Alike(), (torch.ones(3),))
+    objects = _objects(ep)
+    assert len(objects) - len({number for number, _ in objects.values()}) == 3  # those that are `again`
+    once = pt2wire.load(io.BytesIO(saved(ep)), mmap=mmap)
+    twice = pt2wire.load(io.BytesIO(saved(once)), mmap=mmap)
+    assert _objects(once) == _objects(twice) == objects
+    module = once.module()
+    module.first.requires_grad_(False)  # type: ignore[union-attr,operator]
+    assert module.second.requires_grad
+    assert len(list(module.parameters())) == len(list(ep.module().parameters())) == 2
+
+
+class _Empty(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("a", torch.empty(0))
+        self.register_buffer("b", torch.empty(0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.a.resize_(2).fill_(1)
+        self.b.resize_(2).fill_(7)
+        return self.a + x
+
+
+def test_buffers_without_elements_grow_apart() -> None:
+    ep = torch.export.export(_Empty(), (torch.ones(2),))
+    loaded = pt2wire.load(io.BytesIO(saved(ep)))
+    assert torch.equal(loaded.module()(torch.ones(2)), ep.module()(torch.ones(2)))

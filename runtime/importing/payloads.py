@@ -80,7 +80,12 @@ class PayloadStorages:
             raise DeserializeError(message, path=where, hint=_CHANGED)
 
     def storage(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
-        """The storage for what one payload is in memory, the same one each time."""
+        """The storage for what one payload is in memory, the same one each time.
+
+        Not so of one without bytes, in which tensors of any storages lie: a program may make them larger.
+        """
+        if len(data) == 0:
+            return self._make(data, device)
         key = (id(data), device)
         if key not in self._storages:
             # Keeping the view keeps its id from being given to another one.

@@ -11,6 +11,9 @@ from .lint_log import NO_ADDITION, versions_between
 from .model import FIRST_OWN_ID, Kind, Member, Schema, TypeDef, Version, members, number
 from .rules import BreakingRule, Report
 
+#: How the log's line begins for a version that changed what something means, and perhaps no type.
+_CHANGES = "Changes "
+
 
 def _demanded(before: Schema, after: Schema) -> tuple[Version, str] | None:
     """The least version that a change of the format itself demands, and why; None for no change."""
@@ -38,8 +41,8 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
     if after.version <= before.version:
         return
     demand = _demanded(before, after)
-    if after.version.major > before.version.major and _told_between(before, after):
-        return  # what broke may have come between the two
+    if after.version.major > before.version.major and _told_to_break(before, after):
+        return
     if demand is None:
         if after.version in _raised_alone(after):
             return
@@ -54,14 +57,19 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
         message = (
             f"the major version was {before.version.major} and is {after.version.major}, but no change breaks"
         )
-        hint = f'Set `version` to "{demand[0]}": a new major version shuts out all files there are'
+        hint = (
+            f'Set `version` to "{demand[0]}", as a new major version shuts out all files there are; or, '
+            f"where a meaning changed, let the note in `log` begin with `{_CHANGES.strip()}`"
+        )
         yield Report(after.places["version"], message, hint)
 
 
-def _told_between(before: Schema, after: Schema) -> bool:
-    """Whether the log has versions between the two that added something."""
+def _told_to_break(before: Schema, after: Schema) -> bool:
+    """Whether the log tells what types do not show: that a meaning changed, or what came between the two."""
+    since = [line for line in after.log if before.version < line.version]
     return any(
-        before.version < line.version < after.version and line.note != NO_ADDITION for line in after.log
+        line.note.startswith(_CHANGES) or (line.version < after.version and line.note != NO_ADDITION)
+        for line in since
     )
 
 

@@ -34,9 +34,12 @@ class IncompatibleRule(Rule):
 
     def check(self, before: Schema, after: Schema) -> Iterator[Report]:
         """Reports, as those of `BreakingRule`."""
-        if self.excused and after.version.major > before.version.major:
-            return
+        new_major = self.excused and after.version.major > before.version.major
+        # What came to ours after the new major version began, its own files lack as well.
+        begun = new_major and self.id == "required-added" and after.version.minor > 0
         for found in self.find(compare(before, after)):
+            if new_major and not (begun and found.own):
+                continue
             yield Report(found.position, found.message, self._hint(found, before))
 
     def _hint(self, found: Break, before: Schema) -> str:

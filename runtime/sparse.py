@@ -36,7 +36,8 @@ def parts_of(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
         [[0, 1], [0, 1]]
     """
     with torch.no_grad():
-        return {name: get(tensor) for name, get in _PARTS.get(tensor.layout, {}).items()}
+        # Those of compressed ones would ask for gradients with the whole, which is what has one.
+        return {name: get(tensor).detach() for name, get in _PARTS.get(tensor.layout, {}).items()}
 
 
 def is_sparse(value: object) -> bool:
@@ -90,7 +91,7 @@ def put_together(
         RuntimeError: Indices lie outside, are not sorted, or contradict the sizes. On the meta device there
             are none that could.
     """
-    *indices, values = (parts[name] for name in _PARTS[layout])
+    *indices, values = (parts[name].detach() for name in _PARTS[layout])
     if values.is_meta:
         return _symbolic(layout, indices, values, list(sizes), coalesced)
     options: dict[str, Any] = {"check_invariants": True}

@@ -204,3 +204,25 @@ def test_indices_that_lie_are_refused(layout: str, name: str, content: list[int]
     with pytest.raises(DeserializeError, match=message) as caught:
         pt2wire.load(file)
     assert caught.value.path.endswith("weights.weight")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_sparse_buffer_that_requires_grad_is_what_gets_it(layout: str) -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("matrix", LAYOUTS[layout](torch.eye(4)).requires_grad_())
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.matrix.to_dense()
+
+    file = io.BytesIO()
+    pt2wire.save(torch.export.export(Model(), (torch.ones(4, 4),)), file)
+    loaded = pt2wire.load(file)
+    matrix = loaded.state_dict["matrix"]
+    assert matrix.is_leaf and matrix.requires_grad
+    if layout in ("coo", "csr"):  # PyTorch gathers no gradients of the others
+        loaded.module()(torch.ones(4, 4)).sum().backward()
+        assert matrix.grad is not None
+    assert not matrix.requires_grad_(False).requires_grad

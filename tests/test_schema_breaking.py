@@ -24,10 +24,13 @@ from .helpers.schema_changes import (
     BASE,
     CHOICE,
     FLAG,
+    LOG,
+    MAJOR,
     MENDED,
     MINE,
     MINOR,
     NOTE,
+    OWN,
     PAIRS,
     RENAMED_TWINS,
     REVISION,
@@ -139,6 +142,19 @@ def test_and_may_have_grown_since() -> None:
     assert breaking(_with_nested({}), grown) == []
     (finding,) = breaking(_with_nested({}), _with_nested(MINOR, renamed=True, grown=True))
     assert finding.rule == "revision-low"
+
+
+def test_what_ours_came_to_demand_after_a_major_version_is_missing_from_its_files(before: Schema) -> None:
+    line = LOG.replace("8.20", "9.0") + LOG.replace("8.20", "9.1")
+    own = OWN.rstrip("\n") + "\n      z: {id: 20, type: i64, since_revision: 2, doc: Z.}\n"
+    changes = MAJOR | REVISION | {'version: "8.20"\n': 'version: "9.1"\n', LOG: LOG + line, OWN: own}
+    (finding,) = breaking(before, after(changes))
+    assert (finding.rule, finding.message) == (
+        "required-added",
+        "`Own.z` is new and has no default: older files lack it",
+    )
+    begun = {'version: "8.20"\n': 'version: "9.0"\n', LOG: LOG + LOG.replace("8.20", "9.0")}
+    assert "required-added" not in {finding.rule for finding in breaking(before, after(changes | begun))}
 
 
 def test_fields_of_ours_keep_their_order_wherever_they_stand_among_pytorchs() -> None:

@@ -120,6 +120,7 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
         "PayloadMeta.inner": (1001, "optional map<string, PayloadMeta>"),
         "PayloadMeta.absent": (1002, "optional bool"),
         "PayloadMeta.memory": (1003, "optional string"),
+        "PayloadMeta.instance": (1004, "optional i64"),
     }
 
 

@@ -678,6 +678,9 @@ MENDED = {
     )
     | MINOR
     | {"revision: 1\n": "revision: 4\n"},
+    "a meaning that changed, as the log says, and an addition, with a major version": MAJOR
+    | {LOG: LOG + LOG.replace("8.20", "9.0").replace("First.", "Changes what Thing.x means. Adds Thing.new.")}
+    | added(NEW.replace("8.21", "9.0")),
     "a new type with a minor version": MINOR
     | {
         "types:\n": "types:\n"

@@ -18,7 +18,7 @@ from .helpers import cpp, cpp_run
 from .helpers.cases import Case
 from .helpers.cpp_run import LOOPS, Comparison, compare, edited, flat_inputs, run_all, save_linear
 from .helpers.exporting import exported
-from .helpers.families import FAMILIES
+from .helpers.families import FAMILIES, USUAL_FAMILIES
 from .helpers.models_beyond import BEYOND
 from .helpers.models_inputs import INPUTS
 from .helpers.models_names import NAMES, NAMES_BEYOND
@@ -65,16 +65,6 @@ REFUSED = {
     "qwen3_moe_dynamic": ("torch.ops.transformers.grouped_mm_fallback.default", "as qwen3_moe_static"),
 }
 
-_FAMILIES = (
-    "bert_dynamic",
-    "gpt2_static",
-    "llama_with_cache_dynamic",
-    "t5_static",
-    "vit_dynamic",
-    "whisper_encoder_static",
-    "mixtral_static",
-    "qwen3_moe_static",
-)
 #: Held by pt2wire's own fields: tensors that branches make, lists that they return, other constants.
 _BEYOND = (
     "cond_that_makes_tensors",
@@ -85,7 +75,7 @@ _BEYOND = (
     "members_of_number_and_text_enums",
     "regions_without_results",
 )
-DEFAULT = [*MODELS, *LOOPS, *_FAMILIES, *_BEYOND]
+DEFAULT = [*MODELS, *LOOPS, *USUAL_FAMILIES, *_BEYOND]
 WIDE = [name for name in (*FAMILIES, *BEYOND) if name not in DEFAULT]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .helpers.families import FAMILIES
+from .helpers.families import FAMILIES, USUAL_FAMILIES
 from .helpers.oracles import PROMISES, Promise, grouped, trips_of, what_we_loaded_can_be_worked_on
 
 # Decomposing a model takes longer than everything else together.
@@ -15,6 +15,13 @@ _PROMISES = [
 
 
 @pytest.mark.parametrize("promise", _PROMISES, ids=lambda promise: promise.__name__)
-@pytest.mark.parametrize("name", grouped(FAMILIES))
+@pytest.mark.parametrize("name", grouped(USUAL_FAMILIES))
 def test_family(name: str, promise: Promise) -> None:
+    promise(trips_of(name))
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
+@pytest.mark.parametrize("name", grouped(name for name in FAMILIES if name not in USUAL_FAMILIES))
+def test_further_family(name: str, promise: Promise) -> None:
     promise(trips_of(name))

@@ -18,6 +18,17 @@ from .cases import Case, Inputs, Table, call
 register_dynamic_cache_export_support()
 
 FAMILIES = Table()
+#: One of each kind, for tests that take long with all of them; the wide ones take the others.
+USUAL_FAMILIES = (
+    "bert_dynamic",
+    "gpt2_static",
+    "llama_with_cache_dynamic",
+    "t5_static",
+    "vit_dynamic",
+    "whisper_encoder_static",
+    "mixtral_static",
+    "qwen3_moe_static",
+)
 
 SMALL = {
     "vocab_size": 50,

@@ -130,7 +130,13 @@ def read(
 
 
 def read_archive(
-    f: Source, names: Iterable[str] | None, form: FormName | None, verify: bool, limits: Limits
+    f: Source,
+    names: Iterable[str] | None,
+    form: FormName | None,
+    verify: bool,
+    limits: Limits,
+    *,
+    mapped: bool = True,
 ) -> Archive:
     """Read some programs of an archive, or all.
 
@@ -140,6 +146,7 @@ def read_archive(
         form: As for `read`.
         verify: As for `read`.
         limits: As for `read`.
+        mapped: Whether a file may be mapped, which then has to stay as long as the weights are in use.
 
     Raises:
         OSError: As for `read`.
@@ -150,7 +157,7 @@ def read_archive(
     demanded = check_form(form)
     check_flags(verify=verify)
     check_limits(limits)
-    reader = ArchiveReader(f, limits=limits)
+    reader = ArchiveReader(f, limits=limits, mapped=mapped)
     index = read_index(reader)
     everything = list(reader.entries)
     known = {*records.FIXED_CONTENT, records.CONTAINER_ID, records.INDEX}

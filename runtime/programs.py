@@ -139,7 +139,7 @@ def load(
         expected_opset_version: Versions that operator namespaces must have, where the file names them.
         mmap: Let the weights be a private map of the file, which is read when they are used. Changing a
             weight never changes the file, but cutting the file short while the program is in use ends the
-            process. False copies the weights to memory.
+            process. False reads the file into memory at once.
         verify: Compare every record with its CRC. Without it only the program is compared, not the weights.
         device: Where the program is to live if not where it was saved: a device such as "cuda:1" for all of
             it, a mapping such as `{"cuda": "cpu"}` or `{"cuda:0": "cuda:1"}`, or a function that is given a
@@ -351,8 +351,8 @@ def _load(
     check_versions(expected_opset_version, "expected_opset_version")
     check_expected(expected_digest)
     devices = None if device is None else Devices(device)
-    archive = read_archive(f, names, form, verify, permissions.limits)
-    storages = PayloadStorages(copy=not mmap)
+    archive = read_archive(f, names, form, verify, permissions.limits, mapped=mmap)
+    storages = PayloadStorages()
     return archive, {
         name: _import(archive, name, storages, devices, permissions, expected_opset_version, expected_digest)
         for name in archive.programs

@@ -116,6 +116,19 @@ def test_weights_are_a_map_of_the_file_or_a_copy(load: Load, tmp_path: Path) -> 
     assert not _is_mapped(path, copied.state_dict["linear.weight"])
 
 
+def test_a_file_that_is_not_to_be_mapped_never_is(load: Load, tmp_path: Path, monkeypatch: Any) -> None:
+    """Not even while it is loaded: another process may write it anew."""
+    path = tmp_path / "m.pt2"
+    path.write_bytes(b"header" + linear_archive())
+    monkeypatch.setattr("pt2wire.archive.sources.mmap.mmap", None)
+    with open(path, "rb") as file:
+        file.seek(6)
+        assert load(file, mmap=False).state_dict.keys() == {"linear.weight", "linear.bias", "offset"}
+        assert file.tell() == 6
+        with pytest.raises(TypeError):
+            load(file)
+
+
 def _is_mapped(path: Path, tensor: torch.Tensor) -> bool:
     ranges = [
         [int(end, 16) for end in line.split()[0].split("-")]

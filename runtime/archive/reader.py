@@ -22,6 +22,7 @@ class ArchiveReader:
     Args:
         source: A path, or a binary file object that is read from its position on, and left there.
         limits: Bounds on what the file may ask for.
+        mapped: Whether a file may be mapped, which then has to stay as long as the records are in use.
 
     Raises:
         OSError: The file cannot be opened.
@@ -30,11 +31,11 @@ class ArchiveReader:
         DeserializeError: The file is not a sound PT2 archive.
     """
 
-    def __init__(self, source: Source, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, source: Source, *, limits: Limits = DEFAULT_LIMITS, mapped: bool = True) -> None:
         self.name = describe(source)
         self.limits = limits
         with position_named(source):
-            self._data = private_bytes(source, self.name, limits)
+            self._data = private_bytes(source, self.name, limits, mapped=mapped)
             entries = read_directory(self._data, self.name, limits)
         self.entries: dict[str, Entry] = {entry.name: entry for entry in entries}
         self._verified: set[str] = set()

@@ -15,6 +15,7 @@ from ..errors import DeserializeError, UnsafeArtifactError
 from ..limits import MIB, Limits
 from .directory import ZIP_START, not_a_zip
 
+_PlainFile: TypeAlias = io.BufferedReader | io.BufferedRandom | io.FileIO
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 _PIECE = MIB
@@ -48,13 +49,20 @@ def check_open(file: object) -> None:
         raise ValueError(f"expected an open file object, found {describe(file)}, which is closed")
 
 
-def private_bytes(source: Source, name: str, limits: Limits) -> memoryview:
-    """The whole content of a source as writable memory that nobody else sees."""
+def private_bytes(source: Source, name: str, limits: Limits, *, mapped: bool = True) -> memoryview:
+    """The whole content of a source as writable memory that nobody else sees.
+
+    Args:
+        source: A path, or a binary file object that is read from its position on, and left there.
+        name: What it is called in messages.
+        limits: How much is read of what may have no end.
+        mapped: Whether a file may be mapped: it is read when it is used, and must stay as long as it is.
+    """
     check_open(source)
     if isinstance(source, str | os.PathLike):
         try:
             with open(source, "rb") as file:
-                return private_bytes(file, name, limits)
+                return private_bytes(file, name, limits, mapped=mapped)
         except OSError as error:
             if error.errno and error.filename is None:
                 raise OSError(error.errno, error.strerror, name) from error
@@ -63,9 +71,9 @@ def private_bytes(source: Source, name: str, limits: Limits) -> memoryview:
         raise TypeError(f"expected a path or a binary file object, found {type(source).__name__}")
     if isinstance(source, io.TextIOBase):
         raise TypeError("expected a file object opened in binary mode, found one in text mode")
-    mapped = _map(source)
-    if mapped is not None:
-        return mapped
+    plain = _regular_file(source)
+    if plain is not None:
+        return _map(plain) if mapped else _read_file(plain)
     if type(source) is io.BytesIO:
         return memoryview(bytearray(source.getbuffer()[source.tell() :]))
     with _position_kept(source):
@@ -128,27 +136,36 @@ def _position_kept(file: IO[bytes]) -> Iterator[None]:
             file.seek(at)
 
 
-def _map(file: IO[bytes]) -> memoryview | None:
-    """A private map of what is left of a regular file; None where there is no such thing."""
+def _regular_file(file: IO[bytes]) -> _PlainFile | None:
+    """A file whose size is known; None where there is no such thing."""
     plain = _plain_file(file)
-    if plain is None:
-        return None
-    status = os.fstat(plain.fileno())
-    if not stat.S_ISREG(status.st_mode):
+    if plain is None or not stat.S_ISREG(os.fstat(plain.fileno()).st_mode):
         return None
     if plain.writable():
         plain.flush()
-    position = plain.tell()
-    size = os.fstat(plain.fileno()).st_size
-    if size == 0:
-        return None  # files of procfs have a content nevertheless
-    if position >= size:
+    # Files of procfs have a content nevertheless.
+    return plain if os.fstat(plain.fileno()).st_size else None
+
+
+def _map(file: _PlainFile) -> memoryview:
+    """A private map of what is left of a file."""
+    position = file.tell()
+    if position >= os.fstat(file.fileno()).st_size:
         return memoryview(bytearray())
-    mapped = mmap.mmap(plain.fileno(), 0, access=mmap.ACCESS_COPY)
-    return memoryview(mapped)[position:]
+    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))[position:]
 
 
-def _plain_file(file: IO[bytes]) -> io.BufferedReader | io.BufferedRandom | io.FileIO | None:
+def _read_file(file: _PlainFile) -> memoryview:
+    """What is left of a file, however long it is by then."""
+    content = bytearray(max(os.fstat(file.fileno()).st_size - file.tell(), 0))
+    with _position_kept(file), memoryview(content) as left:
+        filled = 0
+        while filled < len(left) and (count := file.readinto(left[filled:])):
+            filled += count
+    return memoryview(content)[:filled]
+
+
+def _plain_file(file: IO[bytes]) -> _PlainFile | None:
     """The file as `open` gives it, whose bytes are those of the file; of all else only `read` knows them.
 
     A GzipFile has a file number, a member of a tar file a file below, and a class of its own may decode.

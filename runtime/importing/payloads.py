@@ -31,13 +31,8 @@ _MEMORY_ALIGNMENT = 16
 
 @dataclass(slots=True)
 class PayloadStorages:
-    """The storages made from an archive's payloads, so that tensors which shared one do so again.
+    """The storages made from an archive's payloads, so that tensors which shared one do so again."""
 
-    Attributes:
-        copy: Give each storage memory of its own, rather than that of the archive's private map.
-    """
-
-    copy: bool = False
     _storages: dict[tuple[int, torch.device], tuple[memoryview, torch.UntypedStorage]] = field(
         default_factory=dict
     )
@@ -95,7 +90,7 @@ class PayloadStorages:
     def _make(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
         if device.type == "meta" or len(data) == 0:
             return torch.UntypedStorage(0, device=device)  # type: ignore[no-untyped-call]
-        if not (self.copy or data.readonly):
+        if not data.readonly:
             mapped = torch.frombuffer(data, dtype=torch.uint8)
             if device.type != "cpu":
                 return mapped.to(device).untyped_storage()

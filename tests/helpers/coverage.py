@@ -91,7 +91,11 @@ Nor is compared what follows, which neither keeps as it was:
 * a constant result of a subgraph has its value as `val`, and a symbolic number that tracing found to be a
   constant has that number;
 * ranges of symbols that no value has are gone, since the assumptions of these symbols are in no file, unless
-  they are integers that a call finds.
+  they are integers that a call finds;
+* the `type` of a node, the `target` of an input where it is not its name, nodes that get an attribute which
+  nothing uses, and submodules that nothing calls, are gone; a constant tensor is no `persistent` one;
+* the nodes that `run_decompositions` adds may be called by other numbers, as FX also counts names of nodes
+  that are gone.
 
 Nor does either keep what PyTorch notes for itself while it traces, most of which it notes anew when a
 loaded program is decomposed or compiled: of a node `tensor_meta`, `example_value`, `seq_nr`,
@@ -110,7 +114,8 @@ Thrift cannot hold, are saved as JSON alone, with a warning; no C++ reads them, 
 other numbers of them, that of pt2wire is an error.
 
 The fourth are names of weights, constants and modules with control characters other than tabs: PyTorch calls
-such programs, and messages of pt2wire would show the names to a terminal. The fifth are inputs called `inf`,
+such programs, and messages of pt2wire would show the names to a terminal. So are names with double quotes or
+backslashes, whose programs PyTorch saves and loads, and cannot call. The fifth are inputs called `inf`,
 `nan`, `infj`, `nanj`, `torch`, `pytree` or `fx_pytree`, for which `save` warns: in the source that PyTorch
 generates, such an input stands in for the number or the module, so that `x + inf` adds the input. The sixth
 are weights called like a subgraph, such as a buffer `true_graph_0` beside a `cond`, for which `save` warns:

@@ -11,7 +11,7 @@ import argparse
 import importlib
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,10 +35,16 @@ class Future(NamedTuple):
     Attributes:
         edit: Makes it in the schema's text, with the bump that it demands.
         use: Puts what is new into a program, given the changed schema and its types.
+        forms: The encodings that can hold it.
     """
 
     edit: Callable[[Edit], Edit]
     use: Callable[[Any, Schema, Any], None]
+    forms: Collection[str] = tuple(FORMS)
+
+    def files(self, name: str) -> list[str]:
+        """What its files are called."""
+        return [name + suffix for suffix in self.forms]
 
 
 def folder(schema: Schema) -> Path:
@@ -122,6 +128,11 @@ def use_adopted_name(program: Any, schema: Schema, types: Any) -> None:
     program.writer = types.Writer("pt2wire", "9.9", schema.revision)
 
 
+def use_longer_integer(program: Any, schema: Schema, types: Any) -> None:
+    device = types.Device("cuda", 1 << 70)
+    program.graph_module.graph.nodes[0].inputs[0].arg = types.Argument.create(as_device=device)
+
+
 def use_nothing(program: Any, schema: Schema, types: Any) -> None:
     """What a newer major version holds does not matter: readers go by its number."""
 
@@ -131,6 +142,10 @@ FUTURES = {
     "new-union-member": Future(lambda edit: add_member(edit.minor()), use_member),
     "new-enum-value": Future(lambda edit: add_value(edit.minor()), use_value),
     "new-own-field": Future(lambda edit: add_own_field(edit.revision()), use_own_field),
+    "longer-integer": Future(
+        lambda edit: edit.minor().widen("Device", "index"), use_longer_integer, forms=(".json",)
+    ),
+    "adopted-name": Future(lambda edit: adopt_name(edit.minor().revision()), use_adopted_name),
     "newer-major": Future(lambda edit: remove_field(edit.major()), use_nothing),
 }
 
@@ -158,10 +173,11 @@ def small_program(schema: Schema, types: Any) -> Any:
 def future_files(name: str) -> dict[str, bytes]:
     """The files of one future, written by what is generated from its schema."""
     with tempfile.TemporaryDirectory() as place:
-        bound = bindings(Path(place), FUTURES[name].edit(Edit()))
+        future = FUTURES[name]
+        bound = bindings(Path(place), future.edit(Edit()))
         program = small_program(bound.schema, bound.types)
-        FUTURES[name].use(program, bound.schema, bound.types)
-        return {f"{name}{suffix}": bound.codec(module).encode(program) for suffix, module in FORMS.items()}
+        future.use(program, bound.schema, bound.types)
+        return {name + suffix: bound.codec(FORMS[suffix]).encode(program) for suffix in future.forms}
 
 
 def complaint(schema: Schema, files: dict[str, bytes]) -> str | None:

@@ -94,8 +94,7 @@ Nor is compared what follows, which neither keeps as it was:
   they are integers that a call finds;
 * the `type` of a node, the `target` of an input where it is not its name, nodes that get an attribute which
   nothing uses, and submodules that nothing calls, are gone; a constant tensor is no `persistent` one;
-* the nodes that `run_decompositions` adds may be called by other numbers, as FX also counts names of nodes
-  that are gone.
+* nodes that `run_decompositions` adds to a loaded program may have other numbers in their names.
 
 Nor does either keep what PyTorch notes for itself while it traces, most of which it notes anew when a
 loaded program is decomposed or compiled: of a node `tensor_meta`, `example_value`, `seq_nr`,

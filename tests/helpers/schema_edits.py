@@ -84,6 +84,16 @@ class Edit:
         self.text = "".join(lines)
         return self
 
+    def widen(self, type_name: str, field_name: str) -> Self:
+        """Lets JSON hold more than 64 bits in a field of `i64`."""
+        start = self.text.index(f"\n  {type_name}:\n")
+        start = self.text.index(f"\n      {field_name}:\n", start)
+        end = self.text.index("doc:", start)
+        widened = self.text[start:end].replace("i64", "integer")
+        assert widened != self.text[start:end], f"{type_name}.{field_name} is no i64"
+        self.text = self.text[:start] + widened + self.text[end:]
+        return self
+
     def remove(self, type_name: str, field_name: str) -> Self:
         """Removes a field and reserves its id and name."""
         definition = self.schema.types[type_name]

@@ -7,6 +7,7 @@ import functools
 import io
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pt2wire
@@ -85,6 +86,29 @@ def test_a_decomposed_program_refuses_what_it_did(kind: str) -> None:
     assert _normal(decomposed) >= _normal(ep)
     again = _loaded(decomposed)
     assert _normal(again) == _normal(decomposed) == set(map(normal_guard, _written(again)))
+
+
+@dataclass
+class _Pair:
+    a: Tensor
+    b: Tensor
+
+
+torch.export.register_dataclass(_Pair, serialized_type_name="tests.test_importing_guards._Pair")
+
+
+def test_guards_within_classes_of_pytree_add_no_ranges() -> None:
+    class Sum(nn.Module):
+        def forward(self, pair: _Pair) -> Tensor:
+            return pair.a + pair.b
+
+    shapes = {"pair": [{0: Dim.AUTO}, {0: Dim.AUTO}]}
+    ep = torch.export.export(Sum(), (_Pair(ones(4), ones(4)),), dynamic_shapes=shapes)
+    decomposed = _loaded(ep).run_decompositions()
+    assert decomposed.range_constraints == ep.run_decompositions().range_constraints
+    assert _normal(decomposed) == _normal(ep) != set()
+    with pytest.raises(AssertionError, match=r"Guard failed: pair\.b"):
+        decomposed.module()(_Pair(ones(4), ones(5)))
 
 
 class _Rows(nn.Module):

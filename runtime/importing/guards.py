@@ -49,6 +49,8 @@ def learn_guards(guards: Sequence[str], inputs: GuardInputs[Any], symbols: Symbo
         env.axioms.update(env.get_implications(env.simplify(expression)))
         if isinstance(expression, sympy.Eq) and isinstance(expression.lhs, Mod) and expression.rhs == 0:
             env._add_divisible(expression.lhs)
+    for symbol in reader.unseen:  # no value has them, so that they are no symbols of the program
+        env.var_to_range.pop(symbol, None)
     reader.add_sources()
     env.var_to_sources.update(reader.sources)
 
@@ -127,10 +129,12 @@ class _Reader:
 
     Attributes:
         sources: For each symbol, the place that it is written as.
+        unseen: Those of places within classes that pytree knows and guards alone look into.
     """
 
     def __init__(self, inputs: GuardInputs[Any], symbols: Symbols) -> None:
         self.sources: dict[sympy.Symbol, list[Source]] = {}
+        self.unseen: list[sympy.Symbol] = []
         self._inputs = inputs
         self._symbols = symbols
         self._places: dict[str, sympy.Symbol] = {}
@@ -233,7 +237,9 @@ class _Reader:
         symbol = expression = _expression(number)
         if not isinstance(expression, sympy.Symbol) or expression in self.sources:
             symbol = self._new_symbol(sort, is_nonnegative=".size()" in text)
-            if expression is not None:
+            if expression is None:
+                self.unseen.append(symbol)
+            else:
                 self._symbols.shape_env.replacements[symbol] = expression
         self._places[text] = symbol
         self._taken.add(symbol.name)

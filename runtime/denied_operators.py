@@ -153,6 +153,13 @@ _BY_REASON = {
     """,
     "it makes a tensor without memory, which others read": "aten._efficientzerotensor",
     "it maps a file of the machine": "aten.from_file",
+    "Inductor registers it for what it compiles": """
+        prims._low_memory_max_pool_offsets_to_indices prims._low_memory_max_pool_with_offsets
+        prims._unsafe_index_put_ prims.fma prims.inductor_cvt_e8m0_rceil prims.inductor_force_stride_order
+        prims.inductor_lookup_seed prims.inductor_rand_eager_offset prims.inductor_rand_eager_offsets
+        prims.inductor_randint prims.inductor_random prims.inductor_seed prims.inductor_seeds
+        prims.prepare_softmax_online
+    """,
     "it reads a file of the machine": "debugprims.load_tensor",
     "it takes lengths that nothing checks if told so": "aten.segment_reduce",
     "it takes sizes of batches that nothing checks": """

@@ -17,6 +17,7 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
+import torch._inductor.inductor_prims  # registers operators
 from pt2wire.denied_operators import DENIED_HIGHER_ORDER, DENIED_NAMESPACES, DENIED_OPERATORS
 from pt2wire.generated import types
 from pt2wire.operators import (

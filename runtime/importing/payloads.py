@@ -79,7 +79,7 @@ class PayloadStorages:
 
         Not so of one without bytes, in which tensors of any storages lie: a program may make them larger.
         """
-        if len(data) == 0:
+        if len(data) == 0 and device.type != "meta":
             return self._make(data, device)
         key = (id(data), device)
         if key not in self._storages:

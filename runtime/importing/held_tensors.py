@@ -43,7 +43,7 @@ def _tensor(constant: types.GraphConstant, values: Values) -> torch.Tensor:
     meta.requires_grad = constant.requires_grad
     payload = types.PayloadMeta(path_name="", is_param=False, use_pickle=False, tensor_meta=meta)
     named = {constant.name: Payload(payload, memoryview(constant.data))}
-    storages = PayloadStorages(copy=True)
+    storages = PayloadStorages()
     constants = import_constants(named, {}, storages, "data", values.program.permissions)
     tensor: torch.Tensor = constants[constant.name]
     return tensor

@@ -206,7 +206,7 @@ def _member(
 ) -> _Member:
     shape = _shape(field.type, shapes)
     spelling = f"std::optional<{shape.spelling}>" if field.optional else shape.spelling
-    required = kind is Kind.STRUCT and _required(field)
+    required = kind is Kind.STRUCT and field.demanded
     return _Member(
         doc=field.doc,
         name=safe_name(field.name, taken),
@@ -236,11 +236,6 @@ def _initializer(field: Field) -> str:
     if value == -(2**63):
         return " = -9223372036854775807 - 1"  # a sign is an operator, the number alone too large
     return f" = {value!r}"
-
-
-def _required(field: Field) -> bool:
-    """Whether a document without it is refused. Optional fields may be left out even if Python wants them."""
-    return not field.optional and field.default is None
 
 
 def _flag(value: bool) -> str:
@@ -337,7 +332,7 @@ def _struct_shape(definition: TypeDef, shapes: dict[str, _Shape]) -> _Shape:
         field_size = shape.size + shape.alignment if field.optional else shape.size
         size = _round_up(size, shape.alignment) + field_size
         alignment = max(alignment, shape.alignment)
-        if _required(field):
+        if field.demanded:
             in_header = field.type == PrimitiveType(Primitive.BOOL)
             min_size += 1 if in_header else 1 + shape.min_size
     name = safe_name(definition.name)

@@ -27,20 +27,23 @@ class IncompatibleRule(Rule):
     Attributes:
         find: The breaking changes of one sort.
         excused: Whether a new major version may do it; only what comes back it may not.
+        own_after: Whether what is ours is excused by the first version of a major one alone: in a later one,
+            nothing says with which it came, and files of the first may lack it.
     """
 
     find: Callable[[Changes], Iterator[Break]]
     excused: bool = True
+    own_after: bool = False
 
     def check(self, before: Schema, after: Schema) -> Iterator[Report]:
         """Reports, as those of `BreakingRule`."""
         new_major = self.excused and after.version.major > before.version.major
-        # What came to ours after the new major version began, its own files lack as well.
-        begun = new_major and self.id == "required-added" and after.version.minor > 0
+        looks_on = self.own_after and after.version.minor > 0
+        if new_major and not looks_on:
+            return
         for found in self.find(compare(before, after)):
-            if new_major and not (begun and found.own):
-                continue
-            yield Report(found.position, found.message, self._hint(found, before))
+            if found.own or not new_major:
+                yield Report(found.position, found.message, self._hint(found, before))
 
     def _hint(self, found: Break, before: Schema) -> str:
         if not self.excused:
@@ -137,6 +140,7 @@ RULES = (
         "older files, which lack a new field, can be read",
         "a new field without `default`",
         members.required_added,
+        own_after=True,
     ),
     IncompatibleRule(
         "made-required",

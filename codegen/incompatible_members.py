@@ -27,9 +27,7 @@ def required_added(changes: Changes) -> Iterator[Break]:
     # There may be files of the version that a new type came with.
     later += [(definition, member) for definition in changes.added for member in came_later(definition)]
     for owner, member in later:
-        if owner.kind is not Kind.STRUCT or not isinstance(member, Field):
-            continue
-        if member.default is None and not member.optional:
+        if owner.kind is Kind.STRUCT and isinstance(member, Field) and member.demanded:
             message = f"`{owner.name}.{member.name}` is new and has no default: older files lack it"
             yield Break(member.position, message, owned_by(owner, member))
 

@@ -125,12 +125,7 @@ def _older_than_type(schema: Schema) -> Iterator[Report]:
 def _required_late(schema: Schema) -> Iterator[Report]:
     """Of what is ours nothing says which revision the oldest version had."""
     for definition, field in _fields(schema):
-        if (
-            definition.kind is Kind.UNION
-            or field.since is None
-            or field.optional
-            or field.default is not None
-        ):
+        if definition.kind is Kind.UNION or field.since is None or not field.demanded:
             continue
         oldest = max(schema.oldest_version, definition.since or schema.oldest_version)
         if field.since > oldest:

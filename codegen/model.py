@@ -145,6 +145,11 @@ class Field:
         """Whether the field is pt2wire's addition rather than PyTorch's."""
         return self.since_revision is not None
 
+    @property
+    def demanded(self) -> bool:
+        """Whether a document without it is refused: optional ones may lack even if Python wants them."""
+        return not self.optional and self.default is None
+
 
 @dataclass(frozen=True, slots=True)
 class EnumValue:

@@ -90,6 +90,10 @@ def _variadic(self: Any, *xs: Any) -> Any:
     return xs[0].sum() if xs[0].size(0) > 2 * xs[1].size(0) - 1 else xs[1]
 
 
+def _numbered(self: Any, x_99999999999999999999: Any) -> Any:
+    return x_99999999999999999999 + 1 if x_99999999999999999999.size(0) % 3 == 0 else x_99999999999999999999
+
+
 _INTEGERS = [(ones(2), n) for n in (-3, 0, 1, 2, 9, 10)]
 BOUNDED = {
     **{
@@ -156,6 +160,9 @@ BOUNDED = {
         ([ones(7), ones(9)], {"k": ones(3)}, ones(3)),
         ([_AUTO, _AUTO], {"k": _AUTO}, _AUTO),
         [([ones(7), ones(n)], {"k": ones(2)}, ones(m)) for n, m in ((9, 3), (6, 3), (7, 2), (6, 2))],
+    ),
+    "a name that ends with a number as no machine has": Bounded(
+        _numbered, (ones(6),), (_AUTO,), [(ones(n),) for n in (3, 6, 7)]
     ),
     "any number of arguments": Bounded(
         _variadic,

@@ -1,8 +1,6 @@
 // Part of the example `run`. Sizes as expressions of symbols: `Add(Symbol('s77', positive=True), Integer(1))`.
 #pragma once
 
-#include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cursor.h"
 #include "symbols.h"
 
 namespace run {
@@ -114,17 +113,17 @@ inline std::optional<std::string_view> sympy_function(std::string_view name) {
 }
 
 /// Reads the text that the format has for expressions. Throws `Error` for functions that are not in the table.
-class ExpressionReader {
+class ExpressionReader : TextCursor {
  public:
   static Expression read(std::string_view text) {
     ExpressionReader reader(text);
     Expression result = reader.expression(0);
-    if (reader.at_ != text.size()) reader.fail_here();
+    reader.expect_end();
     return result;
   }
 
  private:
-  explicit ExpressionReader(std::string_view text) : text_(text) {}
+  explicit ExpressionReader(std::string_view text) : TextCursor(text, "expression", "") {}
 
   Expression expression(int depth) {
     constexpr int deepest = 100;
@@ -133,7 +132,7 @@ class ExpressionReader {
     expect("(");
     Expression result;
     if (name == "Integer") {
-      result.number = number();
+      result.number = number<std::int64_t>();
     } else if (name == "Symbol") {
       result.symbol = symbol();
     } else {
@@ -160,36 +159,6 @@ class ExpressionReader {
     }
     return name;
   }
-
-  std::int64_t number() {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error != std::errc()) fail_here();
-    at_ = static_cast<std::size_t>(end - text_.data());
-    return value;
-  }
-
-  std::string_view word() {
-    const std::size_t start = at_;
-    while (at_ != text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) ++at_;
-    if (at_ == start) fail_here();
-    return text_.substr(start, at_ - start);
-  }
-
-  bool take(std::string_view token) {
-    if (text_.substr(at_, token.size()) != token) return false;
-    at_ += token.size();
-    return true;
-  }
-  void expect(std::string_view token) {
-    if (!take(token)) fail_here();
-  }
-  [[noreturn]] void fail_here() const {
-    fail("cannot read the expression " + quoted(text_) + " from character " + std::to_string(at_) + " on");
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
 };
 
 }  // namespace run

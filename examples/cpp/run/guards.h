@@ -1,8 +1,6 @@
 // Part of the example `run`. Python's expressions on numbers, and guards, which are such: `L['x'].size()[0] % 3 == 0`.
 #pragma once
 
-#include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -12,19 +10,19 @@
 #include <utility>
 #include <vector>
 
+#include "cursor.h"
 #include "expressions.h"
 
 namespace run {
 
 /// Reads what Python and SymPy print of expressions. A name is a symbol, and so is what a guard has for a number of an input,
 /// in the one spelling `L['x'][0].size()[1]`. Throws `Error` for what it does not know.
-class PythonReader {
+class PythonReader : TextCursor {
  public:
   static Expression read(std::string_view text) {
     PythonReader reader(text);
     Expression result = reader.choice();
-    reader.skip();
-    if (reader.at_ != text.size()) reader.fail_here();
+    reader.expect_end();
     return result;
   }
 
@@ -32,7 +30,7 @@ class PythonReader {
   using Items = std::vector<Expression>;
   using Table = std::vector<std::pair<std::string_view, std::string_view>>;
 
-  explicit PythonReader(std::string_view text) : text_(text) {}
+  explicit PythonReader(std::string_view text) : TextCursor(text, "expression", " \t") {}
 
   /// `a if test else b`
   Expression choice() {
@@ -103,7 +101,7 @@ class PythonReader {
 
   Expression signed_power() {
     bool negative = false;
-    for (skip(); take("-") || take("+"); skip()) negative = negative != (text_[at_ - 1] == '-');
+    while (take("-") || take("+")) negative = negative != (text_[at_ - 1] == '-');
     Expression result = operand();
     if (take("**")) result = Expression::call("_operator.pow", {std::move(result), signed_power()});
     return negative ? Expression::call("_operator.neg", {std::move(result)}) : result;
@@ -112,19 +110,18 @@ class PythonReader {
   Expression operand() {
     constexpr int most = 1000;  // each may nest what is before it
     if (++operands_ > most) fail("an expression has too many operands");
-    skip();
     if (take("(")) {
       Expression result = choice();
-      if (!take(")")) fail_here();
+      expect(")");
       return result;
     }
-    if (at_ != text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) return number();
-    std::string name = word();
+    if (std::isdigit(static_cast<unsigned char>(next()))) return literal();
+    std::string name(word());
     if (name == "True" || name == "False") return Expression::of(name == "True");
     if (name == "L") return input();
     if (name == "math" || name == "torch") {
-      if (!take(".")) fail_here();
-      name += "." + word();
+      expect(".");
+      name += "." + std::string(word());
     }
     if (name == "math.inf") return Expression::of(std::numeric_limits<double>::infinity());
     if (take("(")) return call(name);
@@ -148,7 +145,7 @@ class PythonReader {
     Items items;
     do items.push_back(choice());
     while (take(","));
-    if (!take(")")) fail_here();
+    expect(")");
     return Expression::call(*function, std::move(items));
   }
 
@@ -159,9 +156,9 @@ class PythonReader {
     while (true) {
       if (take("[")) {
         symbol.symbol += "[" + key() + "]";
-        if (!take("]")) fail_here();
+        expect("]");
       } else if (take(".")) {
-        symbol.symbol += "." + word();
+        symbol.symbol += "." + std::string(word());
       } else if (take("()")) {
         symbol.symbol += "()";
       } else {
@@ -171,73 +168,30 @@ class PythonReader {
   }
 
   std::string key() {
-    skip();
-    const char quote = at_ == text_.size() ? '\0' : text_[at_];
-    if (quote != '\'' && quote != '"') return (take("-") ? "-" : "") + word();
-    const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) fail_here();
-    const std::string text(text_.substr(at_ + 1, end - at_ - 1));
-    at_ = end + 1;
+    const char quote = next();
+    if (quote != '\'' && quote != '"') return (take("-") ? "-" : "") + std::string(word());
+    ++at_;
+    const std::string text(text_.substr(at_, text_.find(quote, at_) - at_));
+    at_ += text.size();
+    expect({&quote, 1});
     return "'" + text + "'";
   }
 
-  Expression number() {
-    const char* const start = text_.data() + at_;
-    const char* const end = text_.data() + text_.size();
-    std::int64_t whole = 0;
-    const auto [whole_end, whole_error] = std::from_chars(start, end, whole);
-    const bool inexact = whole_end != end && (*whole_end == '.' || *whole_end == 'e');
-    if (!inexact) {
-      if (whole_error != std::errc()) fail_here();
-      at_ = static_cast<std::size_t>(whole_end - text_.data());
-      return Expression::of(whole);
-    }
-    const std::string copy(start, end);
-    std::size_t used = 0;
-    const double value = std::stod(copy, &used);
-    at_ += used;
-    return Expression::of(value);
+  Expression literal() {
+    const std::size_t end = text_.find_first_not_of("0123456789", at_);
+    const bool inexact = end != std::string_view::npos && (text_[end] == '.' || text_[end] == 'e');
+    return inexact ? Expression::of(number<double>()) : Expression::of(number<std::int64_t>());
   }
 
-  static bool is_letter(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) || letter == '_'; }
-
-  std::string word() {
-    skip();
-    const std::size_t start = at_;
-    while (at_ != text_.size() && is_letter(text_[at_])) ++at_;
-    if (at_ == start) fail_here();
-    return std::string(text_.substr(start, at_ - start));
-  }
-
-  void skip() {
-    while (at_ != text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
-  }
-  bool take(std::string_view token) {
-    skip();
-    if (text_.substr(at_, token.size()) != token) return false;
-    at_ += token.size();
-    return true;
-  }
-  bool take_word(std::string_view token) {
-    const std::size_t start = at_;
-    if (take(token) && (at_ == text_.size() || !is_letter(text_[at_]))) return true;
-    at_ = start;
-    return false;
-  }
   std::optional<std::string_view> take_one(const Table& operators) {
-    skip();
+    next();
     if (text_.substr(at_, 2) == "**") return std::nullopt;
     for (const auto& [token, name] : operators) {
       if (take(token)) return name;
     }
     return std::nullopt;
   }
-  [[noreturn]] void fail_here() const {
-    fail("cannot read the expression " + quoted(text_) + " from character " + std::to_string(at_) + " on");
-  }
 
-  std::string_view text_;
-  std::size_t at_ = 0;
   int depth_ = 0;
   int operands_ = 0;
 };

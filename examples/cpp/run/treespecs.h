@@ -1,8 +1,8 @@
 // Part of the example `run`. How a caller's arguments nest, for the names that guards have for the inputs: `L['x'][0]['key']`.
 #pragma once
 
-#include <cctype>
-#include <cstdint>
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "values.h"
+#include "cursor.h"
 
 namespace run {
 
@@ -30,57 +30,51 @@ struct Json {
   }
 };
 
-class JsonReader {
+class JsonReader : TextCursor {
  public:
   static Json read(std::string_view text) {
     JsonReader reader(text);
     Json result = reader.value(0);
-    reader.skip();
-    if (reader.at_ != text.size()) reader.fail_here();
+    reader.expect_end();
     return result;
   }
 
  private:
-  explicit JsonReader(std::string_view text) : text_(text) {}
+  explicit JsonReader(std::string_view text) : TextCursor(text, "tree spec", " \t\n\r") {}
 
   Json value(int depth) {
     constexpr int deepest = 200;
     if (depth > deepest) fail("a tree spec is nested too deeply");
-    skip();
     Json result;
-    if (at_ != text_.size() && text_[at_] == '"') {
+    if (next() == '"') {
       result.kind = Json::Kind::text;
       result.text = string();
-    } else if (take('[')) {
+    } else if (take("[")) {
       result.kind = Json::Kind::list;
-      list(']', [&] { result.items.push_back(value(depth + 1)); });
-    } else if (take('{')) {
+      list("]", [&] { result.items.push_back(value(depth + 1)); });
+    } else if (take("{")) {
       result.kind = Json::Kind::object;
-      list('}', [&] {
-        skip();
+      list("}", [&] {
         result.keys.push_back(string());
-        if (!take(':')) fail_here();
+        expect(":");
         result.items.push_back(value(depth + 1));
       });
     } else {
-      const std::size_t end = text_.find_first_of(",]} \n", at_);
-      result.text = std::string(text_.substr(at_, end == std::string_view::npos ? end : end - at_));
-      if (result.text.empty()) fail_here();
-      at_ += result.text.size();
+      result.text = std::string(before(",]} \n"));
     }
     return result;
   }
 
   template <class Item>
-  void list(char end, Item item) {
+  void list(std::string_view end, Item item) {
     if (take(end)) return;
     do item();
-    while (take(','));
-    if (!take(end)) fail_here();
+    while (take(","));
+    expect(end);
   }
 
   std::string string() {
-    if (!take('"')) fail_here();
+    expect("\"");
     std::string result;
     while (at_ < text_.size() && text_[at_] != '"') {
       const char letter = text_[at_++];
@@ -93,23 +87,9 @@ class JsonReader {
       if (found == escapes.end()) fail("a tree spec has a text with an escape that is not supported");
       result += found->second;
     }
-    if (!take('"')) fail_here();
+    expect("\"");
     return result;
   }
-
-  void skip() {
-    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
-  }
-  bool take(char token) {
-    skip();
-    if (at_ >= text_.size() || text_[at_] != token) return false;
-    ++at_;
-    return true;
-  }
-  [[noreturn]] void fail_here() const { fail("cannot read a tree spec from character " + std::to_string(at_) + " on"); }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
 };
 
 /// The inputs of a program by the names that its guards have for them.
@@ -134,7 +114,10 @@ class InputNames {
       std::vector<std::string> texts{"L['" + name + "']"};
       const std::size_t digits = name.find_last_not_of("0123456789");  // PyTorch knows both spellings of `*args`
       const bool numbered = digits != std::string::npos && digits != 0 && digits + 1 < name.size() && name[digits] == '_';
-      if (numbered) texts.push_back("L['" + name.substr(0, digits) + "'][" + std::to_string(std::stoull(name.substr(digits + 1))) + "]");
+      if (numbered) {
+        const std::size_t number = std::min(name.find_first_not_of('0', digits + 1), name.size() - 1);
+        texts.push_back("L['" + name.substr(0, digits) + "'][" + name.substr(number) + "]");
+      }
       names.walk(texts, *part);
     }
     for (std::size_t i = 0; i != names.count_; ++i) names.found_["L['flat_args'][" + std::to_string(i) + "]"] = i;

@@ -147,7 +147,7 @@ def test_every_spelling_has_one_form(name: str) -> None:
     before = json_codec.encode(tree)
     form = json_codec.encode(pt2wire.canonicalize(tree))
     assert json_codec.encode(tree) == before, "the input was changed"
-    for seed in range(5):
+    for seed in range(2):  # random graphs, below, are spelled in more ways
         other = scrambled(tree, random.Random(seed))
         assert json_codec.encode(pt2wire.canonicalize(other)) == form
     assert json_codec.encode(pt2wire.canonicalize(pt2wire.canonicalize(tree))) == form

@@ -59,6 +59,7 @@ def tree_of(name: str) -> types.ExportedProgram:
     return pt2wire.from_json(trips_of(name).our_json)
 
 
+@pytest.mark.wide  # as equal as their canonical forms, which `make test` compares
 @pytest.mark.parametrize("name", grouped(MODELS))
 def test_spellings_do_not_differ(name: str) -> None:
     tree = tree_of(name)

@@ -197,6 +197,26 @@ def test_sizes_and_integers_are_refused_where_python_refuses_them(tmp_path: Path
     assert {taken for _, _, taken in expected} == {True, False}
 
 
+# -- numbers of other types than the schema's --------------------------------------------------------------
+
+
+def test_integers_are_taken_for_booleans(tmp_path: Path) -> None:
+    def forward(self: Any, grad: Any, x: Any, weight: Any) -> Any:
+        mask = [True, True, False]
+        return torch.ops.aten.convolution_backward(grad, x, weight, None, [1], [0], [1], False, [0], 1, mask)[
+            :2
+        ]
+
+    inputs = torch.rand(1, 1, 4), torch.rand(1, 1, 4), torch.rand(1, 1, 1)
+    ep = _export(forward, inputs)
+    node = next(node for node in ep.graph.nodes if node.name == "convolution_backward")
+    node.args = (*node.args[:-4], 0, *node.args[-3:-1], [1, 2, 0])
+    command = _save(ep, tmp_path, "model", inputs)
+    assert run_all([command]) == ["ok"]
+    outputs = torch.load(command[2], weights_only=True)[0]
+    assert all(map(torch.equal, outputs, ep.module()(*inputs)))
+
+
 # -- weights that are resized --------------------------------------------------------------------------------
 
 

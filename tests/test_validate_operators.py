@@ -264,6 +264,24 @@ def test_booleans_are_taken_for_a_list_of_integers_as_torch_does(call: Any, argu
     assert torch.equal(loaded.module()(x), node.target(x, *arguments))
 
 
+@pytest.mark.parametrize("mask", [[1, 0, 0], [2, 1, 0], [0.5, 0.0, 0.0], [True, False, 0]])
+def test_numbers_are_taken_for_a_list_of_booleans_as_torch_does(mask: list[Any]) -> None:
+    def call(self: Any, grad: Any, x: Any, weight: Any) -> Any:
+        return torch.ops.aten.convolution_backward(
+            grad, x, weight, None, [1], [0], [1], False, [0], 1, [True, True, False]
+        )[0]
+
+    x = torch.ones(1, 1, 4), torch.rand(1, 1, 4), torch.ones(1, 1, 1)
+    ep = exported(call, *x)
+    node = node_named(ep, "convolution_backward")
+    node.args = (*node.args[:-1], mask)
+    file = io.BytesIO()
+    pt2wire.save(ep, file)
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    assert repr(node_named(loaded, node.name).args) == repr(node.args)
+    assert torch.equal(loaded.module()(*x), node.target(*x, *node.args[3:])[0])
+
+
 @pytest.mark.wide
 def test_numbers_are_taken_for_tensors_where_torch_does() -> None:
     takes = set()

@@ -51,7 +51,9 @@ _ARGUMENTS: Mapping[str, frozenset[str]] = {
     "List[int]": _INTEGERS,
     "List[float]": _FLOATS | _INTEGERS,
     "List[number]": _FLOATS | _INTEGERS | {"as_sym_bools"},
-    "List[bool]": _BOOLS | {"as_sym_bools"},
+    "List[bool]": frozenset(
+        {"as_bools", "as_sym_bools", "as_ints", "as_sym_ints", "as_floats", "as_tensors"}
+    ),
     "List[str]": frozenset({"as_strings"}),
 }
 

@@ -479,6 +479,7 @@ inline IValue fit(IValue value, const c10::TypePtr& type) {
       break;
     case c10::TypeKind::BoolType:
       if (value.isBool()) return value;
+      if (value.isInt()) return value.toInt() != 0;
       break;
     case c10::TypeKind::StringType:
       if (value.isString()) return value;

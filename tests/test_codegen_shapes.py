@@ -228,6 +228,16 @@ def test_python_imports_and_its_codecs_keep_values(made: dict[str, Path], name: 
             assert codec.encode(codec.decode(type(tree), data)) == data
 
 
+def test_nothing_but_an_object_is_read_as_a_struct_or_union(made: dict[str, Path]) -> None:
+    """Where no field is demanded, an empty list looks much like an object."""
+    for name, shape in SHAPES.items():
+        package = import_generated(made[name])
+        for cls in {type(eval(expression, {"p": package})) for expression in shape.values}:
+            for text in (b"[]", b'""', b"null", b"false", b"0", b'["x"]', b'"x"'):
+                with pytest.raises(package.CodecError, match="expected an object"):
+                    _codecs(package)[0].decode(cls, text)
+
+
 def _codecs(package: ModuleType) -> list[Any]:
     names = [f"{package.__name__}.{codec}" for codec in ("json_codec", "thrift_codec")]
     return [__import__(name, fromlist=["encode"]) for name in names]

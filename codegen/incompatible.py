@@ -16,7 +16,8 @@ from . import incompatible_members as members
 from . import incompatible_shapes as shapes
 from .changes import Changes, compare
 from .faults import Level
-from .model import Kind, Schema
+from .lint_log import NO_RELEASE
+from .model import Kind, Schema, Version
 from .rules import Break, Report, Rule
 
 
@@ -27,31 +28,40 @@ class IncompatibleRule(Rule):
     Attributes:
         find: The breaking changes of one sort.
         excused: Whether a new major version may do it; only what comes back it may not.
-        own_after: Whether what is ours is excused by the first version of a major one alone: in a later one,
-            nothing says with which it came, and files of the first may lack it.
     """
 
     find: Callable[[Changes], Iterator[Break]]
     excused: bool = True
-    own_after: bool = False
 
     def check(self, before: Schema, after: Schema) -> Iterator[Report]:
-        """Reports, as those of `BreakingRule`."""
+        """Reports, as those of `BreakingRule`.
+
+        Of what is ours nothing says with which version it changed. So a new major version excuses it while
+        there can be no files of an earlier version that are read as well.
+        """
         new_major = self.excused and after.version.major > before.version.major
-        looks_on = self.own_after and after.version.minor > 0
-        if new_major and not looks_on:
+        earlier = _released_before(after) if new_major else None
+        if new_major and earlier is None:
             return
         for found in self.find(compare(before, after)):
             if found.own or not new_major:
-                yield Report(found.position, found.message, self._hint(found, before))
+                yield Report(found.position, found.message, self._hint(found, before, earlier))
 
-    def _hint(self, found: Break, before: Schema) -> str:
+    def _hint(self, found: Break, before: Schema, earlier: Version | None) -> str:
         if not self.excused:
             return "Undo it and take a free one: no major version makes numbers and names mean something else"
+        if earlier is not None:
+            return f"Undo it, or, where it came with {earlier}, compare with a schema of that version"
         if found.own:
             return "Undo it: an extension, once made, stays as it is; add something new beside it"
         major = before.version.major + 1
         return f'Undo it, or, where the format itself changed, raise `version` to "{major}.0"'
+
+
+def _released_before(schema: Schema) -> Version | None:
+    """The oldest version, below its own, that some release writes and a schema's readers take."""
+    told = [line.version for line in schema.log if line.torch != NO_RELEASE]
+    return min((v for v in told if schema.oldest_version <= v < schema.version), default=None)
 
 
 def breaks(before: Schema, after: Schema, *, own: bool) -> int:
@@ -140,7 +150,6 @@ RULES = (
         "older files, which lack a new field, can be read",
         "a new field without `default`",
         members.required_added,
-        own_after=True,
     ),
     IncompatibleRule(
         "made-required",

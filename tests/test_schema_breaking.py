@@ -144,17 +144,34 @@ def test_and_may_have_grown_since() -> None:
     assert finding.rule == "revision-low"
 
 
-def test_what_ours_came_to_demand_after_a_major_version_is_missing_from_its_files(before: Schema) -> None:
-    line = LOG.replace("8.20", "9.0") + LOG.replace("8.20", "9.1")
-    own = OWN.rstrip("\n") + "\n      z: {id: 20, type: i64, since_revision: 2, doc: Z.}\n"
-    changes = MAJOR | REVISION | {'version: "8.20"\n': 'version: "9.1"\n', LOG: LOG + line, OWN: own}
-    (finding,) = breaking(before, after(changes))
-    assert (finding.rule, finding.message) == (
-        "required-added",
-        "`Own.z` is new and has no default: older files lack it",
-    )
-    begun = {'version: "8.20"\n': 'version: "9.0"\n', LOG: LOG + LOG.replace("8.20", "9.0")}
-    assert "required-added" not in {finding.rule for finding in breaking(before, after(changes | begun))}
+#: The version after a new major one, which a release wrote.
+_SECOND = MAJOR | {
+    'version: "8.20"\n': 'version: "9.1"\n',
+    LOG: LOG + LOG.replace("8.20", "9.0") + LOG.replace("8.20", "9.1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("required-added", {OWN: f"{OWN}      z: {{id: 20, type: i64, since_revision: 2, doc: Z.}}\n"}),
+        ("type-changed", {"y: {id: 10, type: i64": "y: {id: 10, type: string"}),
+        ("made-optional", {"y: {id: 10, type: i64": "y: {id: 10, type: optional i64"}),
+        ("type-removed", {OWN: ""}),
+    ],
+)
+def test_what_ours_came_to_be_after_a_major_version_is_not_what_its_files_have(
+    before: Schema, rule: str, change: dict[str, str]
+) -> None:
+    def found(version: dict[str, str]) -> list[Finding]:
+        return [f for f in breaking(before, after(REVISION | change | version)) if f.rule == rule]
+
+    (finding,) = found(_SECOND)
+    assert finding.hint == "Undo it, or, where it came with 9.0, compare with a schema of that version"
+    assert found(MAJOR) == []
+    unwritten = {LOG: _SECOND[LOG].replace('"9.0", torch: "2.12.0"', '"9.0", torch: "none"')}
+    assert found(_SECOND | unwritten) == []
+    assert found(_SECOND | {'oldest_version: "8.2"': 'oldest_version: "9.1"'}) == []
 
 
 def test_fields_of_ours_keep_their_order_wherever_they_stand_among_pytorchs() -> None:

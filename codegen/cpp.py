@@ -275,7 +275,8 @@ def _add_value(type_: TypeRef, found: dict[str, str]) -> None:
             binary = ", nullptr, nullptr, nullptr, true" if primitive is Primitive.BINARY else ""
             info = f"{{Wire::{_PRIMITIVES[primitive].wire}{binary}}}"
         case NamedType(name, Kind.ENUM):
-            info = f"{{Wire::i32, nullptr, nullptr, has_name<{safe_name(name)}>}}"
+            # In `Values`, names of types may be those of what fields hold.
+            info = f"{{Wire::i32, nullptr, nullptr, has_name<pt2wire::{safe_name(name)}>}}"
         case NamedType(name):
             info = f"{{Wire::structure, &Types::{safe_name(name)}}}"
         case ListType(item) | MapType(item):

@@ -156,6 +156,29 @@ SHAPES = {
         + struct("A_x", "y: {id: 1, type: A_y, doc: d}", "z: {id: 2, type: A, doc: d}"),
         ("p.A.of_y_z(p.bare.RED)", "p.A_x(p.A_y.of_z([p.bare.RED]), p.A.of_x(p.make_A.RED))"),
     ),
+    "names of what fields hold": Shape(
+        "".join(
+            ENUM.replace("Color", name)
+            for name in ("boolean", "binary_", "f64", "list_f64", "of_A", "map_of_f64")
+        )
+        + struct(
+            "A",
+            "flag: {id: 1, type: bool, doc: d}",
+            "either: {id: 2, type: boolean, doc: d}",
+            "numbers: {id: 3, type: list<double>, doc: d}",
+            "more: {id: 4, type: list<list_f64>, doc: d}",
+            'table: {id: 5, type: "map<string, f64>", doc: d}',
+            "data: {id: 6, type: binary, doc: d}",
+        )
+        + union(
+            "U",
+            "x: {id: 1, type: A, doc: d}",
+            "y: {id: 2, type: of_A, doc: d}",
+            "z: {id: 3, type: map_of_f64, doc: d}",
+            "last: {id: 4, type: binary_, doc: d}",
+        ),
+        ('p.A(True, p.boolean.RED, [0.5], [p.list_f64.RED], {"a": p.f64.RED}, b"x")', "p.U.of_y(p.of_A.RED)"),
+    ),
     "a union of enums": Shape(
         ENUM + union("U", "as_x: {id: 1, type: list<Color>, doc: d}"), ("p.U.of_x([p.Color.RED])",)
     ),
@@ -197,6 +220,7 @@ SHAPES = {
 CPP = [
     "one enum",
     "bools in every container",
+    "names of what fields hold",
     "defaults that need escapes",
     "eight containers in each other",
     "names of a hundred letters",

@@ -2408,9 +2408,9 @@ struct Values {
   static constexpr ValueInfo of_Value{Wire::structure, &Types::Value};
   static constexpr ValueInfo list_of_Value{Wire::list, nullptr, &of_Value};
   static constexpr ValueInfo of_SymIntArgument{Wire::structure, &Types::SymIntArgument};
-  static constexpr ValueInfo of_ScalarType{Wire::i32, nullptr, nullptr, has_name<ScalarType>};
-  static constexpr ValueInfo of_MemoryFormat{Wire::i32, nullptr, nullptr, has_name<MemoryFormat>};
-  static constexpr ValueInfo of_Layout{Wire::i32, nullptr, nullptr, has_name<Layout>};
+  static constexpr ValueInfo of_ScalarType{Wire::i32, nullptr, nullptr, has_name<pt2wire::ScalarType>};
+  static constexpr ValueInfo of_MemoryFormat{Wire::i32, nullptr, nullptr, has_name<pt2wire::MemoryFormat>};
+  static constexpr ValueInfo of_Layout{Wire::i32, nullptr, nullptr, has_name<pt2wire::Layout>};
   static constexpr ValueInfo of_Device{Wire::structure, &Types::Device};
   static constexpr ValueInfo of_SymBoolArgument{Wire::structure, &Types::SymBoolArgument};
   static constexpr ValueInfo of_SymFloatArgument{Wire::structure, &Types::SymFloatArgument};
@@ -2419,7 +2419,7 @@ struct Values {
   static constexpr ValueInfo list_of_ValueItem{Wire::list, nullptr, &of_ValueItem};
   static constexpr ValueInfo of_EnumMember{Wire::structure, &Types::EnumMember};
   static constexpr ValueInfo of_NamedTupleValue{Wire::structure, &Types::NamedTupleValue};
-  static constexpr ValueInfo of_ExtraScalarType{Wire::i32, nullptr, nullptr, has_name<ExtraScalarType>};
+  static constexpr ValueInfo of_ExtraScalarType{Wire::i32, nullptr, nullptr, has_name<pt2wire::ExtraScalarType>};
   static constexpr ValueInfo of_SymInt{Wire::structure, &Types::SymInt};
   static constexpr ValueInfo list_of_SymInt{Wire::list, nullptr, &of_SymInt};
   static constexpr ValueInfo of_TensorMeta{Wire::structure, &Types::TensorMeta};
@@ -2465,7 +2465,7 @@ struct Values {
   static constexpr ValueInfo list_list_i64{Wire::list, nullptr, &list_i64};
   static constexpr ValueInfo map_of_Argument{Wire::map, nullptr, &of_Argument};
   static constexpr ValueInfo list_list_f64{Wire::list, nullptr, &list_f64};
-  static constexpr ValueInfo of_ArgumentKind{Wire::i32, nullptr, nullptr, has_name<ArgumentKind>};
+  static constexpr ValueInfo of_ArgumentKind{Wire::i32, nullptr, nullptr, has_name<pt2wire::ArgumentKind>};
   static constexpr ValueInfo of_NamedArgument{Wire::structure, &Types::NamedArgument};
   static constexpr ValueInfo list_of_NamedArgument{Wire::list, nullptr, &of_NamedArgument};
   static constexpr ValueInfo of_NamedValue{Wire::structure, &Types::NamedValue};

@@ -216,6 +216,18 @@ def test_storage_offsets_are_kept(sizes: list[Any], offset: Any) -> None:
     assert symbols.shape_env.guards == []
 
 
+@pytest.mark.parametrize("sizes", [[0, 2], [2, 0], [_s0, 0], [0, _u0]], ids=str)
+@pytest.mark.parametrize("offset", [1, 7, _s1], ids=["1", "7", "symbolic"])
+def test_tensors_without_elements_have_an_offset_and_no_memory(sizes: list[Any], offset: Any) -> None:
+    symbols = _symbols()
+    tensors = FakeTensors(symbols)
+    for _ in range(3):
+        tensor = tensors.make(_meta(sizes, [4, 1], offset=offset))
+        assert _expression(tensor.storage_offset()) == _expression(import_sym_int(_number(offset), symbols))
+        assert tensor.untyped_storage().nbytes() == 0
+    assert symbols.shape_env.guards == []
+
+
 def test_inputs_share_no_symbolic_number() -> None:
     tensors = FakeTensors(_symbols())
     made = [tensors.make(_meta([_s0, _s0], [3, 1]), own=True) for _ in range(2)]

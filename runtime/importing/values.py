@@ -298,6 +298,8 @@ def _storage_view(sizes: list[Any], strides: list[Any], offset: Any, dtype: torc
     """A tensor without content; with an offset, the storage is as small as it can be."""
     if type(offset) is int and offset == 0:
         return torch.empty_strided(sizes, strides, dtype=dtype, device="meta")
+    if any(type(size) is int and size == 0 for size in sizes):
+        return torch.empty((0,), dtype=dtype, device="meta").as_strided(sizes, strides, offset)
     extent = offset + 1
     for size, stride in zip(sizes, strides, strict=True):
         extent = extent + (size - 1) * stride

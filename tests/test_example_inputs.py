@@ -10,6 +10,7 @@ from typing import Any
 import pt2wire
 import pytest
 import torch
+import torch._dynamo
 from pt2wire import SerializeError, UnsafeArtifactError
 from torch.export import ExportedProgram
 
@@ -331,6 +332,62 @@ def test_what_serialize_cannot_write_is_sent_to_save() -> None:
         SerializeError, match=r"found weights of layout torch\.sparse_coo\. Use pt2wire\.save"
     ):
         pt2wire.serialize(ep)
+
+
+def _marked(name: str, **options: Any) -> torch.Tensor:
+    tensor = torch.ones(4, 3)
+    getattr(torch._dynamo.decorators, name)(tensor, 1, **options)
+    return tensor
+
+
+_MARKED = {
+    "dynamic": lambda: _marked("mark_dynamic", min=2, max=8),
+    "dynamic with a hint": lambda: _marked("mark_dynamic", hint_override=5),
+    "perhaps dynamic": lambda: _marked("maybe_mark_dynamic"),
+    "static": lambda: _marked("mark_static"),
+    "unbacked": lambda: _marked("mark_unbacked", min=2, shape_id="rows"),
+    "strictly unbacked": lambda: _marked("mark_unbacked", strict=True),
+}
+
+
+@pytest.mark.parametrize("name", _MARKED)
+@pytest.mark.parametrize("written_by", [saved, torch_saved], ids=["pt2wire", "PyTorch"])
+def test_inputs_that_are_marked_for_tracing_come_back_with_their_marks(written_by: Any, name: str) -> None:
+    ep = exported(lambda self, x: x + 1, torch.ones(4, 3))
+    ep.example_inputs = ((_MARKED[name](),), {})
+    data = written_by(ep)
+    expected = torch.load(io.BytesIO(record(data, "data/sample_inputs/model.pt")), weights_only=False)[0][0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loaded = pt2wire.load(io.BytesIO(data))
+    assert loaded.example_inputs is not None
+    (found,) = loaded.example_inputs[0]
+    assert torch.equal(found, expected) and vars(found) == vars(expected) != {}
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {"_dynamo_static_indices": {2}},
+        {"_dynamo_static_indices": {True}},
+        {"_dynamo_static_indices": 3},
+        {"_dynamo_dynamic_range": {1}},
+        {"_dynamo_dynamic_range": {torch._dynamo.decorators._DimRange(0, "", 1)}},  # type: ignore[arg-type]
+        {"_dynamo_hint_overrides": {0: "text"}},
+        {"_dynamo_unbacked_bounds": {0: (1,)}},
+        {"_dynamo_shape_ids": {5: "rows"}},
+        {"_dynamo_source": "text"},
+    ],
+    ids=str,
+)
+def test_marks_that_pytorch_does_not_make_are_refused(marks: dict[str, Any]) -> None:
+    leaf = torch.ones(4, 3)
+    vars(leaf).update(marks)
+    ep = exported(lambda self, x: x + 1, torch.ones(4, 3))
+    changed = with_records(saved(ep), {"data/sample_inputs/model.pt": pickled(((leaf,), {}))})
+    with pytest.warns(UserWarning, match="stand-ins on the meta device: they "):
+        found = pt2wire.load(io.BytesIO(changed)).example_inputs
+    assert found is not None and found[0][0].is_meta
 
 
 @pytest.mark.parametrize(

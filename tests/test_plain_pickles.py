@@ -14,6 +14,7 @@ import torch
 from pt2wire import DeserializeError, UnsafeArtifactError
 from pt2wire.importing.pickles import open_pickle
 from pt2wire.importing.plain_pickles import plain_data_problem
+from torch._dynamo.decorators import _DimRange
 from torch.nested._internal.nested_tensor import NestedTensor
 
 _MANY = range(300)
@@ -48,6 +49,7 @@ _HONEST = {
     "attributes of all kinds": _with_attributes(
         torch.ones(2), scale=torch.ones(1), _no_decay=True, axes=[1], before=torch.int8, sizes={"a": (1, 2)}
     ),
+    "ranges of dimensions": {_DimRange(n, None, 9) for n in range(200)},
     "sets of texts and numbers": [set(), {"a"}, {f"{n}" for n in _MANY}, set(_MANY)],
 }
 _HOSTILE = {
@@ -56,6 +58,7 @@ _HOSTILE = {
     "tuples as keys of an OrderedDict": OrderedDict({(n,): 0 for n in _MANY}),
     "tuples as keys of a Counter": Counter({(n,): 1 for n in _MANY}),
     "tuples of a set": {(n,) for n in _MANY},
+    "ranges of dimensions": {_DimRange(n, None, None) for n in _MANY},
 }
 
 

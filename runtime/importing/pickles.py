@@ -18,6 +18,7 @@ from ..permissions import ALLOW_PICKLE
 from ..sparse import parts_of
 from .devices import Devices
 from .plain_pickles import plain_data_problem
+from .tracing_marks import RANGE, marks_problem, range_class
 
 # What torch.load(weights_only=True) says of a class or function that it does not know as harmless.
 _REFUSED = re.compile(
@@ -25,6 +26,7 @@ _REFUSED = re.compile(
     r" unrecognized function) '?([\w.]+)"
 )
 _ENOUGH = 200
+_RANGE = RANGE.rpartition(" ")[2].encode()
 
 
 def open_pickle(
@@ -65,14 +67,17 @@ def open_pickle(
         raise DeserializeError(
             "expected what torch.save writes, found other or damaged bytes (no zip file)", path=path
         )
+    permitted = list(map(_permitted, known))
     if not allow_pickle:
         _check_plain(pickles, path, {f"{kind.__module__} {kind.__qualname__}" for kind in known})
+        if any(_RANGE in bytes(pickle) for pickle in pickles):
+            permitted.append(range_class())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols
             # Else torch believes the indices of sparse tensors, and reads wherever they point.
             checking = torch.sparse.check_sparse_tensor_invariants()  # type: ignore[no-untyped-call]
-            with torch.serialization.safe_globals(list(map(_permitted, known))), checking:
+            with torch.serialization.safe_globals(permitted), checking:
                 return torch.load(
                     io.BytesIO(data),
                     map_location=devices.locations if isinstance(devices, Devices) else devices,
@@ -130,7 +135,7 @@ def tensor_problem(tensor: torch.Tensor, known: Collection[type]) -> str | None:
     parts = list(parts_of(tensor).values()) or [tensor]
     if not has_operators and not all(map(torch._C._has_storage, parts)):
         return "expected a tensor in memory, found one without"
-    return None
+    return next(filter(None, map(marks_problem, {id(part): part for part in (tensor, *parts)}.values())), None)
 
 
 _OWN_CLASSES = (torch.Tensor, torch.nn.Parameter)

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from ..keys import MAX_COMPOUND_KEYS, TOO_MANY, is_plain
+from . import tracing_marks
 
 
 class _Known(Enum):
@@ -71,12 +72,14 @@ _OF_TENSORS = {
     name: getattr(kind, name, None) for kind in (torch.nn.Parameter, torch.Tensor) for name in dir(kind)
 }
 #: Beginnings of names that Python and PyTorch give a meaning.
-_MEANT = "__", "_dynamo"
+_MEANT = "__", tracing_marks.PREFIX
 _DTYPES = frozenset(f"torch {name}" for name, value in vars(torch).items() if isinstance(value, torch.dtype))
 
 
 def _text(text: str) -> _Known:
     """What a text is as the name of an attribute."""
+    if text in tracing_marks.NAMES:
+        return _Known.PLAIN  # what it is set to is judged on the tensor
     if text.startswith(_MEANT) or hasattr(_OF_TENSORS.get(text), "__set__"):
         return _Known.SETTER
     return _Known.METHOD if text in _OF_TENSORS else _Known.PLAIN
@@ -287,6 +290,8 @@ def _made(name: str, argument: Any, items: list[_Kind], known: Collection[str]) 
             return _called(name, called, arguments, known)
         case "BUILD", [_Known.TENSOR, _]:
             raise _RefusedError("expected tensors to stay as they were made, found one that gets a state")
+        case "BUILD", [_Known.PLAIN as made, _Known.LIST]:
+            return made, 0  # a range
         case "BUILD", [made, state]:
             made = _filled(name, made, [])
             return made, 0 if _is_state(state) else MAX_COMPOUND_KEYS + 1
@@ -314,6 +319,9 @@ def _called(operation: str, called: _Kind, arguments: _Kind, known: Collection[s
         raise _RefusedError("cannot be opened without calling what is no class or function")
     if called.name in known:
         return _Known.OTHER, 0
+    if (operation, called.name) == ("NEWOBJ", tracing_marks.RANGE):
+        if isinstance(arguments, _Tuple) and not arguments.items:
+            return _Known.PLAIN, 1  # it has the hash of the tuple of its state
     shown = called.name.replace(" ", ".")[:200]
     if operation == "NEWOBJ" or called.name not in _CALLS:
         raise _RefusedError(f"cannot be opened without running code of {shown}")

@@ -135,7 +135,8 @@ def tensor_problem(tensor: torch.Tensor, known: Collection[type]) -> str | None:
     parts = list(parts_of(tensor).values()) or [tensor]
     if not has_operators and not all(map(torch._C._has_storage, parts)):
         return "expected a tensor in memory, found one without"
-    return next(filter(None, map(marks_problem, {id(part): part for part in (tensor, *parts)}.values())), None)
+    marked = parts if parts[0] is tensor else [tensor, *parts]
+    return next(filter(None, map(marks_problem, marked)), None)
 
 
 _OWN_CLASSES = (torch.Tensor, torch.nn.Parameter)

@@ -319,9 +319,9 @@ def _called(operation: str, called: _Kind, arguments: _Kind, known: Collection[s
         raise _RefusedError("cannot be opened without calling what is no class or function")
     if called.name in known:
         return _Known.OTHER, 0
-    if (operation, called.name) == ("NEWOBJ", tracing_marks.RANGE):
-        if isinstance(arguments, _Tuple) and not arguments.items:
-            return _Known.PLAIN, 1  # it has the hash of the tuple of its state
+    made_of = arguments.items if isinstance(arguments, _Tuple) else None
+    if (operation, called.name, made_of) == ("NEWOBJ", tracing_marks.RANGE, ()):
+        return _Known.PLAIN, 1  # it has the hash of the tuple of its state
     shown = called.name.replace(" ", ".")[:200]
     if operation == "NEWOBJ" or called.name not in _CALLS:
         raise _RefusedError(f"cannot be opened without running code of {shown}")

@@ -1,7 +1,7 @@
 """What `torch.compile` and `torch.export` note on tensors about their dimensions, in pickles of tensors.
 
-`torch._dynamo.mark_dynamic` and its like set attributes, and an export that failed leaves some behind. PyTorch
-believes them when it traces with such a tensor, so those of a file are judged before.
+`torch._dynamo.mark_dynamic` and its like set attributes, and an export that failed leaves some behind.
+PyTorch believes them when it traces with such a tensor, so those of a file are judged before.
 """
 
 from __future__ import annotations

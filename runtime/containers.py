@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
+from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic
 
 import torch
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils import _pytree as pytree
 
-from .classes import find_class, importing, importing_or_handing_in
+from .classes import find_class, handing_in, importing, importing_or_handing_in
 from .errors import DeserializeError
 from .generated import types
 from .treespecs import EnumKey, SpecNode, is_class_path
@@ -35,6 +37,11 @@ def find_container(name: str, known: tuple[type, ...] = ()) -> type:
         raise DeserializeError(
             f"expected a named tuple, or a class that is registered with pytree, found {name!r}"[:300],
             hint=importing_or_handing_in(module),
+        )
+    if kind not in pytree.SUPPORTED_NODES and not is_harmless_named_tuple(kind, known):
+        raise DeserializeError(
+            f"expected a named tuple without special methods of its own, found {name!r}"[:300],
+            hint=handing_in(name),
         )
     return kind
 
@@ -73,7 +80,7 @@ def make_named_tuple(
 ) -> Any:
     """A named tuple, or with a warning a plain one where its class is not known here as it was saved.
 
-    No code of the class runs.
+    No code of the class runs, nor later: one with special methods of its own has to be handed in.
 
     Args:
         path: The class, as of `classes.path_of`.
@@ -88,13 +95,60 @@ def make_named_tuple(
         and list(kind._fields) == list(field_names)
         and len(items) == len(field_names)
     ):
-        return tuple.__new__(kind, items)
-    fields = ", ".join(field_names)[:100]
+        if is_harmless_named_tuple(kind, known):
+            return tuple.__new__(kind, items)
+        wanted, hint = "without special methods of its own", handing_in(path)
+    else:
+        wanted, hint = f"with the fields {', '.join(field_names)[:100]}", importing_or_handing_in(module)
     warn_user(
-        f"a named tuple comes back as a plain tuple: expected the class {path[:100]!r} with the fields "
-        f"{fields}, found none here. {importing_or_handing_in(module)}"
+        f"a named tuple comes back as a plain tuple: expected the class {path[:100]!r} {wanted}, "
+        f"found none here. {hint}"
     )
     return tuple(items)
+
+
+#: What `namedtuple` makes, to compare with.
+_Made = namedtuple("_Made", ["field"])
+#: Special names that a class may have besides, as no operation calls what they name.
+_INERT = frozenset(
+    f"__{name}__"
+    for name in (
+        "annotate annotate_func annotations annotations_cache class_getitem dict doc firstlineno match_args "
+        "module orig_bases parameters slots static_attributes type_params weakref"
+    ).split()
+)
+
+
+def is_harmless_named_tuple(kind: type, known: tuple[type, ...] = ()) -> bool:
+    """Whether operations on objects of a class of named tuples run no code but what `namedtuple` makes.
+
+    `platform.uname_result` starts a program when its items are taken. Classes that were handed in, or are
+    registered with pytree, are trusted, and PyTorch's own.
+
+    Example:
+        >>> import platform
+        >>> is_harmless_named_tuple(_Made), is_harmless_named_tuple(platform.uname_result)
+        (True, False)
+    """
+    trusted = kind in known or kind in pytree.SUPPORTED_SERIALIZED_TYPES or kind is PackedSequence
+    return trusted or (
+        type(kind) is type
+        and all(
+            _is_made_by_namedtuple(name, value)
+            for base in kind.__mro__
+            if base not in (tuple, object, Generic)
+            for name, value in vars(base).items()
+            if name.startswith("__") and name.endswith("__") and name not in _INERT
+        )
+    )
+
+
+def _is_made_by_namedtuple(name: str, value: Any) -> bool:
+    made = getattr(vars(_Made).get(name), "__func__", vars(_Made).get(name))
+    function = getattr(value, "__func__", value)
+    if name == "__new__":  # compiled anew for each class
+        return getattr(function, "__globals__", {}).get("_tuple_new") == made.__globals__["_tuple_new"]
+    return made is not None and getattr(function, "__code__", None) is made.__code__
 
 
 def find_enum_member(member: EnumKey, known: tuple[type, ...] = ()) -> enum.Enum:

@@ -6,6 +6,7 @@ import enum
 import io
 import math
 import operator
+import platform
 import re
 import sys
 import time
@@ -21,7 +22,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from pt2wire import SerializeError
-from pt2wire.exporting.exact import export_note
+from pt2wire.exporting.exact import export_note, export_plain_value
 from pt2wire.generated import types
 from pt2wire.importing.exact import import_plain_value
 from torch.fx.immutable_collections import immutable_list
@@ -344,12 +345,13 @@ _TUPLES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:model. a named tuple of class Span comes back as a plain tuple, unless")
 @pytest.mark.parametrize("form", ["json", "thrift"])
 @pytest.mark.parametrize("note", _TUPLES, ids=repr)
 def test_named_tuples_in_notes_keep_their_classes_without_running_their_code(note: Any, form: Any) -> None:
     ep, file = _program(note), io.BytesIO()
     pt2wire.save(ep, file, formats=(form,))
-    loaded = pt2wire.load(io.BytesIO(file.getvalue()))
+    loaded = pt2wire.load(io.BytesIO(file.getvalue()), types=[Span])
     assert_same_program(ep, loaded)
     assert _classes(loaded.graph_module.meta["custom"]) == _classes(note)
     assert pt2wire.validate(pt2wire.to_tree(ep)) == []
@@ -402,6 +404,70 @@ def test_named_tuples_whose_fields_have_changed_come_back_plain(fields: list[str
     with pytest.warns(UserWarning, match=f"with the fields {', '.join(fields)}, found none here"):
         read = import_plain_value(types.Value.of_named_tuple(named))
     assert type(read) is tuple and read == (1,) * len(fields)
+
+
+Six = namedtuple("Six", "a b c d e f")
+
+
+class Iterated(namedtuple("Iterated", "row column")):
+    def __iter__(self) -> Any:
+        yield from (1, 2)
+
+
+class Made(namedtuple("Made", "row column")):
+    def __new__(cls, row: int, column: int = 0) -> Made:
+        return super().__new__(cls, row, column)
+
+
+class Shown(NamedTuple):
+    row: int
+    column: int
+
+    def __repr__(self) -> str:
+        return "shown"
+
+
+class Sound(namedtuple("Sound", "row column")):
+    __slots__ = ()
+
+    def area(self) -> int:
+        return self.row * self.column  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("kind", [Iterated, Made, Shown, Sound])
+def test_named_tuples_that_run_code_of_their_own_have_to_be_handed_in(kind: Any) -> None:
+    numbers = [types.Value.of_int(1), types.Value.of_int(2)]
+    named = types.Value.of_named_tuple(
+        types.NamedTupleValue(f"{__name__}:{kind.__name__}", ["row", "column"], numbers)
+    )
+    assert type(import_plain_value(named, (kind,))) is kind
+    if kind is Sound:
+        assert type(import_plain_value(named)) is kind
+        return
+    handing_in = rf"types=\[{kind.__name__}\]"
+    with pytest.warns(UserWarning, match=f"special methods of its own, found none here. Pass {handing_in}"):
+        assert type(import_plain_value(named)) is tuple
+    with pytest.warns(UserWarning, match=f"as a plain tuple, unless load is given {handing_in}"):
+        export_plain_value(tuple.__new__(kind, (1, 2)))
+
+
+def test_named_tuples_that_start_programs_start_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`platform.uname_result` asks a program for its last item."""
+    started: list[Any] = []
+    monkeypatch.setattr("subprocess.check_output", lambda *args, **_: started.append(args))
+    ep = exported(lambda self, x: x.permute(5, 4, 3, 2, 1, 0), torch.ones(1, 1, 1, 1, 1, 2))
+    permute = node_named(ep, "permute")
+    permute.args = (permute.args[0], Six(5, 4, 3, 2, 1, 0))
+    tree = pt2wire.to_tree(ep)
+    named = next(exact.value for exact in tree.graph_module.graph.nodes[0].exact_inputs or () if exact.value)
+    named.as_named_tuple.fqn = "platform:uname_result"
+    named.as_named_tuple.field_names = list(platform.uname_result._fields)
+    with pytest.warns(UserWarning, match="'platform:uname_result' without special methods of its own"):
+        loaded = pt2wire.from_tree(tree, {}, {})
+    assert type(node_named(loaded, "permute").args[1]) is tuple
+    assert loaded.module()(torch.ones(1, 1, 1, 1, 1, 2)).shape == (2, 1, 1, 1, 1, 1)
+    pt2wire.to_tree(loaded.run_decompositions())
+    assert started == []
 
 
 def test_named_tuples_whose_classes_nobody_would_find_are_lost_aloud() -> None:

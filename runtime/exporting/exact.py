@@ -12,6 +12,7 @@ from torch.fx.node import map_arg
 from torch.utils import _pytree as pytree
 
 from ..classes import find_class, path_of
+from ..containers import is_harmless_named_tuple
 from ..errors import SerializeError
 from ..exact_values import named_tuple_problem
 from ..generated import types
@@ -80,6 +81,11 @@ def _tuple(items: tuple[Any, ...], values: Values) -> types.Value:
     if (problem := _named_tuple_problem(kind, len(items))) is not None:
         warn_user(f"a named tuple of class {kind.__qualname__} comes back as a plain tuple: {problem}")
         return types.Value.of_tuple(exact)
+    if not is_harmless_named_tuple(kind):
+        warn_user(
+            f"a named tuple of class {kind.__qualname__} comes back as a plain tuple, unless load is given "
+            f"types=[{kind.__qualname__}]: the class has special methods of its own"
+        )
     named = types.NamedTupleValue(fqn=path_of(kind), field_names=list(kind._fields), values=exact)
     return types.Value.of_named_tuple(named)
 

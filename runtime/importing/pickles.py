@@ -67,7 +67,7 @@ def open_pickle(
         raise DeserializeError(
             "expected what torch.save writes, found other or damaged bytes (no zip file)", path=path
         )
-    permitted = list(map(_permitted, known))
+    permitted: list[Any] = list(map(_permitted, known))
     if not allow_pickle:
         _check_plain(pickles, path, {f"{kind.__module__} {kind.__qualname__}" for kind in known})
         if any(_RANGE in bytes(pickle) for pickle in pickles):

@@ -144,10 +144,9 @@ def is_harmless_named_tuple(kind: type, known: tuple[type, ...] = ()) -> bool:
 
 
 def _is_made_by_namedtuple(name: str, value: Any) -> bool:
-    made = getattr(vars(_Made).get(name), "__func__", vars(_Made).get(name))
-    function = getattr(value, "__func__", value)
+    made, function = (getattr(each, "__func__", each) for each in (vars(_Made).get(name), value))
     if name == "__new__":  # compiled anew for each class
-        return getattr(function, "__globals__", {}).get("_tuple_new") == made.__globals__["_tuple_new"]
+        return bool(getattr(function, "__globals__", {}).get("_tuple_new") == tuple.__new__)
     return made is not None and getattr(function, "__code__", None) is made.__code__
 
 

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from .errors import DeserializeError
 from .exact_treespecs import parse_exact_treespec
 from .generated import types
-from .guards import METHODS, full_name
+from .guards import METHODS, full_name, source_text
 from .limits import Limits
 from .treespecs import SpecNode, parse_treespec
 
@@ -357,8 +357,8 @@ class _Reader:
         match node:
             case ast.Subscript(value=ast.Call(func=ast.Attribute(attr=method, value=source)), slice=index):
                 rank = self._tensor(source).rank
-                at = ast.literal_eval(index)
-                if method not in ("size", "stride") or not isinstance(at, int):
+                at = _integer(index)
+                if method not in ("size", "stride") or at is None:
                     raise _wrong(node, "a size or stride of a tensor", _shown(node))
                 if rank is not None and not -rank <= at < rank:
                     raise _wrong(node, f"one of {rank} dimensions", _shown(node))
@@ -383,11 +383,21 @@ class _Reader:
 
     def _input(self, node: ast.expr) -> GuardInput | None:
         """The input of an expression; None for what is in a container that nobody can look into."""
-        text = ast.unparse(node)
+        text = source_text(node)
         found = self._inputs.by_text.get(text)
         if found is None and not any(text.startswith(prefix) for prefix in self._inputs.opaque):
             raise _wrong(node, "an input of the program", _shown(node))
         return found
+
+
+def _integer(node: ast.expr) -> int | None:
+    """The integer of an index, or None for another key."""
+    match node:
+        case ast.Constant(value=int() as number):
+            return number
+        case ast.UnaryOp(operand=ast.Constant(value=int() as number)):
+            return -number
+    return None
 
 
 def _kind(found: GuardInput) -> str:

@@ -104,6 +104,9 @@ def normal_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
             warnings.simplefilter("ignore")  # of a doubtful spelling in the text: it is checked below
             tree = ast.parse(text.strip(" \t"), mode="eval")
         _check(tree.body, 0, limits)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, _IN_PARENTHESES):
+                node.slice = ast.Name(_key_text(node.slice))  # Python would write it without parentheses
         return ast.unparse(tree)
     except (RecursionError, MemoryError) as error:
         raise _too_deep(limits) from error
@@ -113,6 +116,9 @@ def normal_guard(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
 
 #: Parentheses and spaces in the name of an input: torch looks for the inputs by their text.
 _IN_SOURCES = (")[", ").", ")(", "[(", "[ ", "[- ")
+#: A key that stands in parentheses: a tuple or a complex number.
+_KEY_IN_PARENTHESES = re.compile(r"\[\(.*?\)\]", re.DOTALL)
+_IN_PARENTHESES = (ast.Tuple, ast.BinOp)
 
 
 #: PyTorch writes `2*x + 1`, Python's normal spelling is `2 * x + 1`.
@@ -128,7 +134,11 @@ def _differs_in_layout(text: str, normal: str, limits: Limits) -> bool:
     if _without_layout(text) != _without_layout(normal):
         return False
     depth = max(accumulate((mark == "(") - (mark == ")") for mark in text))
-    return depth <= limits.guard_depth and all(text.count(mark) == normal.count(mark) for mark in _IN_SOURCES)
+    return (
+        depth <= limits.guard_depth
+        and all(text.count(mark) == normal.count(mark) for mark in _IN_SOURCES)
+        and _KEY_IN_PARENTHESES.findall(text) == _KEY_IN_PARENTHESES.findall(normal)
+    )
 
 
 def _without_layout(text: str) -> str:
@@ -240,16 +250,9 @@ def _check_source(node: ast.expr, depth: int, limits: Limits) -> None:
         if depth > limits.guard_depth:
             raise _refuse(node, f"at most {limits.guard_depth} steps into an input", "more")
         match node:
-            case ast.Subscript(value=value, slice=ast.Constant(value=str() as key)) if _KEY.fullmatch(key):
+            case ast.Subscript(value=value, slice=key):
+                _check_key(key, depth, limits)
                 node = value
-            case ast.Subscript(value=value, slice=ast.Constant(value=int() as key)) if key.bit_length() <= 64:
-                node = value
-            case ast.Subscript(
-                value=value, slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))
-            ):
-                node = value
-            case ast.Subscript(slice=key_node):
-                raise _refuse(key_node, "a number or a plain text in brackets", _shown(key_node))
             case ast.Attribute(value=value, attr=field) if _FIELD.fullmatch(field):
                 node = value
             case ast.Call(func=ast.Attribute(value=value, attr=method), args=[], keywords=[]) if (
@@ -260,6 +263,65 @@ def _check_source(node: ast.expr, depth: int, limits: Limits) -> None:
                 return
             case _:
                 raise _refuse(node, f"an input, {_INPUTS}['name']", _shown(node))
+
+
+def _check_key(node: ast.expr, depth: int, limits: Limits) -> None:
+    """What dictionaries and sequences of inputs are asked for, as Python writes it: it is not computed."""
+    if depth > limits.guard_depth:
+        raise _too_deep(limits, node)
+    match node:
+        case ast.Constant(value=str() as key) if _KEY.fullmatch(key):
+            pass
+        case ast.Constant(value=None | bool() | int() | float() | complex()) | ast.Name(id="inf" | "nan"):
+            pass
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            _check_number_in_key(operand)
+        case ast.BinOp(left=real, op=ast.Add() | ast.Sub(), right=ast.Constant(value=complex())):
+            _check_number_in_key(real.operand if isinstance(real, ast.UnaryOp) else real)
+        case ast.Tuple(elts=items):
+            for item in items:
+                _check_key(item, depth + 1, limits)
+        case _:
+            raise _refuse(node, "a number or a plain text in brackets", _shown(node))
+
+
+def _check_number_in_key(node: ast.expr) -> None:
+    match node:
+        case ast.Constant(value=bool()):
+            pass
+        case ast.Constant(value=int() | float() | complex()) | ast.Name(id="inf" | "nan"):
+            return
+    raise _refuse(node, "a number", _shown(node))
+
+
+def source_text(node: ast.expr) -> str:
+    """The text by which PyTorch knows an input, of an expression that `check_guard` accepts.
+
+    Example:
+        >>> source_text(ast.parse("L['x'] [(1,'a')].size() [0]", mode="eval").body)
+        "L['x'][(1, 'a')].size()[0]"
+    """
+    match node:
+        case ast.Subscript(value=value, slice=key):
+            return f"{source_text(value)}[{_key_text(key)}]"
+        case ast.Attribute(value=value, attr=name):
+            return f"{source_text(value)}.{name}"
+        case ast.Call(func=func):
+            return f"{source_text(func)}()"
+    return ast.unparse(node)
+
+
+def _key_text(node: ast.expr) -> str:
+    """A key as `repr` writes it."""
+    match node:
+        case ast.Tuple(elts=[item]):
+            return f"({_key_text(item)},)"
+        case ast.Tuple(elts=items):
+            return f"({', '.join(map(_key_text, items))})"
+        case ast.BinOp(left=real, op=op, right=imaginary):
+            sign = "+" if isinstance(op, ast.Add) else "-"
+            return f"({ast.unparse(real)}{sign}{ast.unparse(imaginary)})"
+    return ast.unparse(node)
 
 
 def full_name(node: ast.expr) -> str:

@@ -21,7 +21,7 @@ from torch.utils._sympy.functions import Mod
 
 from ..errors import DeserializeError
 from ..guard_inputs import GuardInputs, Number
-from ..guards import METHODS, full_name
+from ..guards import METHODS, full_name, source_text
 from .faults import each, within
 from .symbols import Symbols
 
@@ -210,16 +210,16 @@ class _Reader:
 
     def _place(self, node: ast.expr) -> _Term:
         """An input that is a number, or a number that a tensor says of itself."""
-        text = ast.unparse(node)
+        text = source_text(node)
         sort: type[Number] = int
         match node:
             case ast.Subscript(value=ast.Call(func=ast.Attribute(attr=method, value=source)), slice=index):
-                value = _asked(self._inputs.by_text.get(ast.unparse(source)), method)
+                value = _asked(self._inputs.by_text.get(source_text(source)), method)
                 number = None if value is None else value[ast.literal_eval(index)]
             case ast.Call(func=ast.Attribute(attr="item")):
                 number, sort = None, float
             case ast.Call(func=ast.Attribute(attr=method, value=source)) if method in METHODS:
-                number = _asked(self._inputs.by_text.get(ast.unparse(source)), method)
+                number = _asked(self._inputs.by_text.get(source_text(source)), method)
             case _:
                 number = self._inputs.by_text.get(text)
                 sort = float if isinstance(number, (float, torch.SymFloat)) else int

@@ -14,6 +14,23 @@ from .treespecs import is_class_path
 
 #: Members of `Value` that are sequences.
 SEQUENCES = ("as_list", "as_tuple", "as_named_tuple")
+#: Members of `Value` that stand for themselves, in a graph or outside of any.
+CONSTANTS = frozenset(
+    {
+        "as_none",
+        "as_bool",
+        "as_int",
+        "as_float",
+        "as_string",
+        "as_complex",
+        "as_scalar_type",
+        "as_extra_scalar_type",
+        "as_memory_format",
+        "as_layout",
+        "as_device",
+        "as_enum",
+    }
+)
 
 
 def sequence_items(value: types.Value) -> list[types.Value] | None:

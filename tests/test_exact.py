@@ -29,6 +29,7 @@ from torch.fx.immutable_collections import immutable_list
 from torch.utils._sympy.value_ranges import ValueRanges
 
 from .helpers.exporting import exported, node_named
+from .helpers.objects import queue
 from .helpers.oracles import pytorch_load
 from .helpers.programs import assert_same_program, describe_value
 
@@ -142,6 +143,11 @@ def test_values_of_classes_in_notes_come_back_plain(value: Any, plain: Any, wrap
         ({"a": np.int64(1)}, "found numpy.int64"),
         ({"a": deque([1])}, "found collections.deque"),
         ({immutable_list([1]): 1}, "expected a constant or a tuple as key, found immutable_list"),
+        ({"a": torch.ops.aten.relu.default}, "expected a constant, found OpOverload"),
+        ({torch.ops.aten.relu.default: 1}, "expected a constant, found OpOverload"),
+        ([torch.ops.higher_order.cond], "expected a constant, found CondOp"),
+        ((torch.fx.Graph().get_attr("true_graph_0"),), "expected a constant, found the node `true_graph_0`"),
+        ({"a": queue()}, "expected a constant, found ScriptObject"),
     ],
 )
 def test_notes_that_no_field_holds_are_refused_by_name(note: Any, message: str) -> None:
@@ -176,17 +182,18 @@ def test_nodes_that_are_no_calls_keep_names_and_notes_of_their_own(form: Any) ->
         assert torch.equal(pytorch_load(file.getvalue()).module()(*inputs)[0], torch.ones(1, 3).sin())
 
 
-def test_what_no_note_can_hold_is_left_out_where_pytorch_drops_all_notes() -> None:
+@pytest.mark.parametrize("note", [b"bytes", torch.ops.aten.relu.default], ids=["bytes", "operator"])
+def test_what_no_note_can_hold_is_left_out_where_pytorch_drops_all_notes(note: Any) -> None:
     ep = exported(lambda self, x: torch.split(x, 1)[0], torch.ones(2, 3))
     dropped = [node for node in ep.graph.nodes if node.op != "call_function" or "getitem" in node.name]
     assert {node.op for node in dropped} == {"placeholder", "call_function", "output"}
     for node in dropped:
-        node.meta["custom"] = {"of": b"bytes"}
+        node.meta["custom"] = {"of": note}
     file = io.BytesIO()
     with pytest.warns(UserWarning) as warned:
         pt2wire.save(ep, file)
     for node in dropped:
-        text = f"the note on `{node.name}` is left out: .* found bytes"
+        text = f"the note on `{node.name}` is left out: .* found {type(note).__name__}"
         assert any(re.search(text, str(warning.message)) for warning in warned)
     loaded = pt2wire.load(io.BytesIO(file.getvalue()))
     assert all("custom" not in node.meta for node in loaded.graph.nodes)

@@ -14,7 +14,7 @@ from torch.utils import _pytree as pytree
 from ..classes import find_class, path_of
 from ..containers import is_harmless_named_tuple
 from ..errors import SerializeError
-from ..exact_values import named_tuple_problem
+from ..exact_values import CONSTANTS, named_tuple_problem
 from ..generated import types
 from ..items import SYMBOLIC
 from ..warning import warn_user
@@ -27,12 +27,12 @@ from .values import Program, Values, export_extra_scalar_type
 _NOTES = frozenset(METADATA_KEYS)
 
 
-def export_exact(value: Any, values: Values) -> types.Value:
+def export_exact(value: Any, values: Values | None) -> types.Value:
     """Write a value with its containers as they are; all else is as in an argument.
 
     Args:
         value: A tuple, list or dict, nested or not, of what an argument may be.
-        values: The values of the graph, to which nodes refer.
+        values: The values of the graph, to which nodes refer; None where only constants may stand.
 
     Raises:
         SerializeError: For a type that an argument cannot be.
@@ -45,16 +45,20 @@ def export_exact(value: Any, values: Values) -> types.Value:
 
 
 def export_plain_value(value: Any) -> types.Value:
-    """Write a value that refers to nothing in a graph."""
-    return export_exact(value, Values(Program()))
+    """Write a value that refers to nothing in a graph, and to no operator or object either."""
+    return export_exact(value, None)
 
 
-def _single(value: Any, values: Values) -> types.Value:
-    argument = export_argument(value, values)
+def _single(value: Any, values: Values | None) -> types.Value:
+    argument = export_argument(value, Values(Program()) if values is None else values)
+    if values is None and argument.type not in CONSTANTS:
+        raise SerializeError(f"expected a constant, found {type(value).__qualname__} ({value!r:.80})")
     return types.Value.create(**{argument.type: argument.value})
 
 
-def _node(node: Node, values: Values) -> types.Value:
+def _node(node: Node, values: Values | None) -> types.Value:
+    if values is None:
+        raise SerializeError(f"expected a constant, found the node `{node.name}`")
     if node in values.structures:
         return types.Value.of_structure(node.name)
     if node in values.nones:
@@ -69,11 +73,11 @@ def _node(node: Node, values: Values) -> types.Value:
     return types.Value.of_subgraph(subgraph.name)
 
 
-def _list(items: list[Any], values: Values) -> types.Value:
+def _list(items: list[Any], values: Values | None) -> types.Value:
     return types.Value.of_list([export_exact(item, values) for item in items])
 
 
-def _tuple(items: tuple[Any, ...], values: Values) -> types.Value:
+def _tuple(items: tuple[Any, ...], values: Values | None) -> types.Value:
     exact = [export_exact(item, values) for item in items]
     kind: Any = type(items)
     if not pytree.is_namedtuple_class(kind):
@@ -96,7 +100,7 @@ def _named_tuple_problem(kind: Any, count: int) -> str | None:
     return named_tuple_problem(path_of(kind), kind._fields, count)
 
 
-def _dict(items: dict[Any, Any], values: Values) -> types.Value:
+def _dict(items: dict[Any, Any], values: Values | None) -> types.Value:
     return types.Value.of_dict(
         [
             types.ValueItem(key=export_exact(key, values), value=export_exact(value, values))
@@ -105,7 +109,7 @@ def _dict(items: dict[Any, Any], values: Values) -> types.Value:
     )
 
 
-def _enum_member(value: enum.Enum, values: Values) -> types.Value:
+def _enum_member(value: enum.Enum, values: Values | None) -> types.Value:
     if type(value).__members__.get(value.name) is not value:
         raise SerializeError(
             f"expected a member of {type(value).__qualname__}, found {value!r:.80}",
@@ -132,12 +136,12 @@ def _is_found(kind: type) -> bool:
     return find_class(kind.__module__, kind.__qualname__) is kind
 
 
-def _dtype(value: torch.dtype, values: Values) -> types.Value:
+def _dtype(value: torch.dtype, values: Values | None) -> types.Value:
     extra = export_extra_scalar_type(value)
     return _single(value, values) if extra is None else types.Value.of_extra_scalar_type(extra)
 
 
-_VALUES: TypeTable[Callable[[Any, Values], types.Value]] = TypeTable(
+_VALUES: TypeTable[Callable[[Any, Values | None], types.Value]] = TypeTable(
     {
         tuple: _tuple,
         list: _list,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..exact_values import SEQUENCES, named_tuple_problem, sequence_items
+from ..exact_values import CONSTANTS, SEQUENCES, named_tuple_problem, sequence_items
 from ..generated import types
 from ..keys import keys_problem
 from ..limits import DEFAULT_LIMITS, Limits, raising
@@ -18,17 +18,14 @@ from .arguments import check_member, check_subgraph
 from .metadata import metadata_problems, module_stack_problems
 from .scopes import Scope
 
-#: Members of `Value` that are constants and stand for themselves in a note.
-_CONSTANTS: dict[str, Callable[[Any], Any]] = {
+#: Members of `Value` that JSON holds as they are.
+_IN_JSON: dict[str, Callable[[Any], Any]] = {
     "as_none": lambda value: None,
     "as_bool": lambda value: value,
     "as_int": lambda value: value,
     "as_float": lambda value: value,
     "as_string": lambda value: value,
 }
-_BEYOND_JSON = frozenset(
-    {"as_complex", "as_scalar_type", "as_extra_scalar_type", "as_memory_format", "as_layout", "as_device"}
-)
 
 
 # -- arguments --------------------------------------------------------------------------------------------
@@ -132,7 +129,7 @@ def _check_value(scope: Scope, value: types.Value, depth: int) -> bool:
 
 
 def _as_key(value: types.Value) -> Hashable:
-    constant = _CONSTANTS.get(value.type)
+    constant = _IN_JSON.get(value.type)
     return (value.type, repr(value.value)) if constant is None else constant(value.value)
 
 
@@ -319,13 +316,11 @@ def _note(value: types.Value, most: int, depth: int = 0) -> Any:
         if (problem := keys_problem(keys)) is not None:
             raise _Problem(problem)
         return dict(zip(keys, (_note(item.value, most, depth + 1) for item in value.as_dict), strict=True))
-    if member in _CONSTANTS:
-        return _CONSTANTS[member](value.value)
-    if member == "as_enum":
-        if enum_key(value.as_enum.fqn, value.as_enum.name) is None:
-            raise _Problem(f"expected a member of an enum, MODULE:NAME, found {value.as_enum.fqn[:80]!r}")
-        return _Beyond(member, repr(value.value))
-    if member in _BEYOND_JSON:
+    if member in _IN_JSON:
+        return _IN_JSON[member](value.value)
+    if member == "as_enum" and enum_key(value.as_enum.fqn, value.as_enum.name) is None:
+        raise _Problem(f"expected a member of an enum, MODULE:NAME, found {value.as_enum.fqn[:80]!r}")
+    if member in CONSTANTS:
         return _Beyond(member, repr(value.value))
     raise _Problem(f"expected a constant, found {member}")
 

@@ -18,6 +18,7 @@ from torch._export.verifier import Verifier
 from .helpers.archives import saved
 from .helpers.extensions import NAMESPACE, OPS, EdgeHandler, EdgeOp, in_dialect
 from .helpers.models import MODELS
+from .helpers.programs import assert_same_program
 
 
 class Op:
@@ -81,6 +82,50 @@ def test_handlers_need_no_base_class_and_no_dialect(registry: None) -> None:
     assert finding.message.startswith(
         "from_op_name('gone') of the handler of 'own' failed (KeyError: 'gone')"
     )
+
+
+class Log:
+    """An operator of an extension that returns nothing."""
+
+    __name__ = "log"
+
+    def __call__(self, x: torch.Tensor) -> None:
+        pass
+
+
+class LogVerifier(Verifier):
+    dialect = "WIRETESTS_LOG"
+
+    def allowed_op_types(self) -> tuple[type[Any], ...]:
+        return (*super().allowed_op_types(), Log)
+
+
+class _Branches(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("module", [torch.nn.ReLU(), _Branches()], ids=["program", "branch"])
+def test_operators_without_results_come_back(registry: None, module: torch.nn.Module) -> None:
+    log, schema = Log(), torch._C.parse_schema("own::log(Tensor x) -> ()")
+    register_extension(Log, Handler(from_op_name={"log": log}.__getitem__, op_schema=lambda op: schema))
+    ep = torch.export.export(module, (torch.ones(2),))
+    inner = getattr(ep.graph_module, "true_graph_0", ep.graph_module)
+    place = next(
+        node
+        for node in inner.graph.nodes
+        if node.target in (torch.ops.aten.sin.default, torch.ops.aten.relu.default)
+    )
+    with inner.graph.inserting_before(place):
+        inner.graph.call_function(log, (place.args[0],)).meta["val"] = None
+    inner.recompile()
+    ep = in_dialect(ep, LogVerifier)
+    file = io.BytesIO()
+    with pytest.warns(UserWarning, match="export.load will refuse .* the call `log`, which has no results"):
+        pt2wire.save(ep, file)
+    loaded = pt2wire.load(file)
+    assert_same_program(ep, loaded)
+    assert torch.equal(loaded.module()(torch.ones(2)), ep.module()(torch.ones(2)))
 
 
 def _with_target(tree: Any, target: str) -> Any:

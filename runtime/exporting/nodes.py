@@ -68,7 +68,9 @@ def _export_extension(node: Node, values: Values) -> types.Node:
             f"{kind.__module__}.{kind.__qualname__}",
             hint="Register a handler for operators of this type, with pt2wire.register_extension",
         )
-    return _export_operator(node, values)
+    call = _export_operator(node, values)
+    _note_without_results(call, values)
+    return call
 
 
 def _export_higher_order(node: Node, values: Values) -> types.Node:
@@ -82,9 +84,14 @@ def _export_higher_order(node: Node, values: Values) -> types.Node:
     if target.name() == "tag_activation_checkpoint":
         _warn_of_policy(node)
     call = _export_call(node, values, single_tensor=isinstance(node.meta.get("val"), torch.Tensor))
-    if not call.outputs:
-        values.program.refused.append(f"the call `{node.name}`, which has no results")
+    _note_without_results(call, values)
     return call
+
+
+def _note_without_results(call: types.Node, values: Values) -> None:
+    """Note that PyTorch will refuse a call without results, which it lets none but its own operators have."""
+    if not call.outputs:
+        values.program.refused.append(f"the call `{call.name}`, which has no results")
 
 
 def _warn_of_policy(node: Node) -> None:

@@ -241,8 +241,11 @@ def _import_outputs(node: types.Node, fx_node: Node, in_tuple: bool, values: Val
     """
     outputs = node.outputs
     if not outputs:
+        # PyTorch demands one of all but its own operators.
         if isinstance(fx_node.target, HigherOrderOperator):
-            fx_node.meta["val"] = ()  # PyTorch demands one of whatever has subgraphs
+            fx_node.meta["val"] = ()
+        elif is_extension(fx_node.target):
+            fx_node.meta["val"] = None
         return
     member = outputs[0].type
     if len(outputs) > 1 or (in_tuple and member != "as_none"):

@@ -21,7 +21,7 @@ from pt2wire.validation.payloads import validate_payloads
 from torch._export.serde import serialize as torch_serialize
 
 from .helpers.models_objects import OBJECTS, OBJECTS_BEYOND
-from .helpers.objects import Counter, Factor
+from .helpers.objects import Counter, Factor, queue
 from .helpers.oracles import (
     PROMISES,
     PROMISES_BEYOND_PYTORCH,
@@ -185,6 +185,32 @@ def test_objects_under_several_names_stay_one() -> None:
     ep.constants["other"] = ep.constants["foo"]
     loaded = pt2wire.load(io.BytesIO(save(ep)), allow_pickle=True)
     assert loaded.constants["other"] is loaded.constants["foo"]
+
+
+class _Pushing(torch.nn.Module):
+    def __init__(self, held: Any) -> None:
+        super().__init__()
+        self.held = held
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        torch.ops._TorchScriptTesting.queue_push(self.held, x)
+        return x + 0
+
+
+class _Popping(_Pushing):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + torch.ops._TorchScriptTesting.queue_pop(self.held)
+
+
+def test_programs_share_objects_as_before() -> None:
+    shared, x = queue(), torch.ones(1)
+    programs = {kind.__name__: torch.export.export(kind(shared), (x,)) for kind in (_Pushing, _Popping)}
+    file = io.BytesIO()
+    pt2wire.save(programs, file)
+    for each in (programs, pt2wire.load_all(file, allow_pickle=True)):
+        assert each["_Pushing"].constants["held"] is each["_Popping"].constants["held"]
+        each["_Pushing"].module()(x * 7)
+        assert each["_Popping"].module()(x) == 8
 
 
 def test_artifacts_hold_objects_as_pytorchs_do() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ _MEMORY_ALIGNMENT = 16
 
 @dataclass(slots=True)
 class PayloadStorages:
-    """The storages made from an archive's payloads, so that tensors which shared one do so again."""
+    """What is made of an archive's payloads, so that what shared a storage or an object does so again."""
 
     _storages: dict[tuple[int, torch.device], tuple[memoryview, torch.UntypedStorage]] = field(
         default_factory=dict
@@ -39,8 +39,7 @@ class PayloadStorages:
     _pending: dict[object, tuple[memoryview, memoryview]] = field(default_factory=dict)
     _equal: dict[tuple[int, int], bool] = field(default_factory=dict)
     _named: dict[str, memoryview] = field(default_factory=dict)
-    #: By the bytes of the pickle and whether it is a parameter, with these bytes, so that they keep their id.
-    opened: dict[tuple[int, bool], tuple[memoryview, torch.Tensor]] = field(default_factory=dict)
+    _opened: dict[tuple[int, str], tuple[memoryview, Any]] = field(default_factory=dict)
 
     def memory(self, payload: Payload, where: str) -> memoryview:
         """The bytes of a payload as they are in memory, the same view each time.
@@ -73,6 +72,19 @@ class PayloadStorages:
         if not self._equal[key]:
             message = f"expected the bytes of {what}, found others"
             raise DeserializeError(message, path=where, hint=_CHANGED)
+
+    def opened(self, pickle: memoryview, kind: str, read: Callable[[], Any]) -> Any:
+        """What a pickle holds, the same in all programs that share it.
+
+        Args:
+            pickle: Its bytes.
+            kind: What it is taken for.
+            read: Opens it.
+        """
+        key = (id(pickle), kind)
+        if key not in self._opened:
+            self._opened[key] = (pickle, read())  # with the view, whose id is not given to another one then
+        return self._opened[key][1]
 
     def storage(self, data: memoryview, device: torch.device) -> torch.UntypedStorage:
         """The storage for what one payload is in memory, the same one each time.
@@ -209,18 +221,16 @@ class _Maker:
                 path=where,
                 hint=ALLOW_PICKLE,
             )
-        identity = ("object", id(data))
-        if identity not in self._made:
-            script = path_name.startswith(SCRIPT_OBJECT_PREFIX)
-            self._made[identity] = open_object(data, where, script=script)
-        return self._made[identity]
+        script = path_name.startswith(SCRIPT_OBJECT_PREFIX)
+        return self.storages.opened(data, "object", lambda: open_object(data, where, script=script))
 
     def _pickled(self, payload: Payload, where: str) -> torch.Tensor:
-        """A tensor of a class of its own, the same one in all programs that share it."""
-        identity, meta = (id(payload.data), payload.meta.is_param), payload.meta.tensor_meta
-        if identity not in self.storages.opened:
-            self.storages.opened[identity] = payload.data, _unpickled(payload, where, self.permissions)
-        tensor = self.storages.opened[identity][1]
+        """A tensor of a class of its own."""
+        meta = payload.meta.tensor_meta
+        kind = "parameter" if payload.meta.is_param else "tensor"
+        tensor: torch.Tensor = self.storages.opened(
+            payload.data, kind, lambda: _unpickled(payload, where, self.permissions)
+        )
         if meta is not None:
             _check_unpickled(tensor, meta, where)
         parts = subclass_parts(tensor) if payload.inner else {}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pt2wire
 import pytest
 import torch
 from torch import ones
 from torch.export import Dim
+from torch.fx.experimental.symbolic_shapes import sym_or
 from torch.utils import _pytree as pytree
 
 from .helpers.cpp_run import run_all
@@ -90,11 +92,63 @@ def _variadic(self: Any, *xs: Any) -> Any:
     return xs[0].sum() if xs[0].size(0) > 2 * xs[1].size(0) - 1 else xs[1]
 
 
+class Sizes(NamedTuple):
+    a: Any
+    b: Any
+
+
+@dataclass
+class Own:
+    a: Any
+    b: Any
+
+
+torch.export.register_dataclass(Own, serialized_type_name=f"{__name__}.Own")
+
+
+def _unequal(a: Any, b: Any) -> Any:
+    return a.sum() + b.sum() if a.size(0) * 2 > b.size(0) + 1 else a.sum()
+
+
+def _key(key: Any) -> Bounded:
+    """Sizes and an integer under a key."""
+
+    def forward(self: Any, x: Any, d: Any) -> Any:
+        torch._check(d[key][1] * 3 < x.size(0) + 20)
+        return _unequal(x, d[key][0]) + d[key][1]
+
+    calls = [(ones(n), {key: [ones(m), k]}) for n, m, k in ((5, 6, 3), (9, 2, 3), (2, 9, 3), (5, 6, 30))]
+    return Bounded(forward, (ones(5), {key: [ones(6), 4]}), (_AUTO, {key: [_AUTO, Dim.DYNAMIC]}), calls)
+
+
+def _no_division_by_zero(self: Any, x: Any, n: int) -> Any:
+    torch._check(sym_or(n == 0, 12 % n == 0))
+    return x + n
+
+
 def _numbered(self: Any, x_99999999999999999999: Any) -> Any:
     return x_99999999999999999999 + 1 if x_99999999999999999999.size(0) % 3 == 0 else x_99999999999999999999
 
 
 _INTEGERS = [(ones(2), n) for n in (-3, 0, 1, 2, 9, 10)]
+#: Of dictionaries. Guards have them as Python prints them, tree specs as JSON has them.
+KEYS = [
+    "a b",
+    "f()",
+    "x.y",
+    "[0]",
+    "a\\b",
+    "line\nend",
+    "tab\t",
+    "\x01",
+    "é",
+    "😀",
+    "",
+    3,
+    -1,
+    10**12,
+    True,
+]
 BOUNDED = {
     **{
         f"an integer from {least} on": Bounded(_between(least), (ones(2), 7), (None, Dim.DYNAMIC), _INTEGERS)
@@ -161,6 +215,28 @@ BOUNDED = {
         ([_AUTO, _AUTO], {"k": _AUTO}, _AUTO),
         [([ones(7), ones(n)], {"k": ones(2)}, ones(m)) for n, m in ((9, 3), (6, 3), (7, 2), (6, 2))],
     ),
+    **{f"the key {number}": _key(key) for number, key in enumerate(KEYS)},
+    "a named tuple": Bounded(
+        lambda self, x: _unequal(x.a, x.b),
+        (Sizes(ones(5), ones(6)),),
+        (Sizes(_AUTO, _AUTO),),
+        [(Sizes(ones(n), ones(m)),) for n, m in ((6, 4), (2, 9))],
+    ),
+    "keys that only the exact tree spec has": Bounded(
+        lambda self, x: _unequal(x["a"], x[7][0]) + x[1, 2],
+        ({"a": ones(5), 7: [ones(6)], (1, 2): ones(1)},),
+        ({"a": _AUTO, 7: [_AUTO], (1, 2): None},),
+        [({"a": ones(n), 7: [ones(m)], (1, 2): ones(1)},) for n, m in ((6, 4), (2, 9))],
+    ),
+    "a dictionary with a default": Bounded(
+        lambda self, x: _unequal(x["a"], x["b"]),
+        (defaultdict(list, a=ones(5), b=ones(6)),),
+        ({"a": _AUTO, "b": _AUTO},),
+        [(defaultdict(list, a=ones(n), b=ones(m)),) for n, m in ((6, 4), (2, 9))],
+    ),
+    "what is computed only where it is needed": Bounded(
+        _no_division_by_zero, (ones(5), 6), (None, Dim.DYNAMIC), [(ones(5), n) for n in (0, 4, 5, -12)]
+    ),
     "a name that ends with a number as no machine has": Bounded(
         _numbered, (ones(6),), (_AUTO,), [(ones(n),) for n in (3, 6, 7)]
     ),
@@ -190,11 +266,78 @@ def test_sizes_and_integers_are_refused_where_python_refuses_them(tmp_path: Path
             else:
                 expected.append((name, number, True))
     answers = run_all(commands)
-    found = [
-        (name, number, answer == "ok") for (name, number, _), answer in zip(expected, answers, strict=True)
+    wrong = [
+        (*call, answer)
+        for call, answer in zip(expected, answers, strict=True)
+        if (answer == "ok") is not call[2]
     ]
-    assert found == expected, answers
+    assert not wrong
     assert {taken for _, _, taken in expected} == {True, False}
+
+
+#: Guards that no tracing makes, and the integers that they are asked about.
+GUARDS = (
+    "L['n'] < math.pi",
+    "L['n'] > math.e",
+    "L['n'] != math.nan",
+    "L['n'] == 0 or 12 % L['n'] == 0",
+    "(12 // L['n'] if L['n'] != 0 else 5) > 2",
+    "L['n'] != 0 and 8 % L['n'] == 0",
+    "0 < L['n'] < 12 // L['n']",
+    "L['n'] ^ 3 == 0",
+    "L['n'] ^ 1 & 5 | 2 == 6",
+    "L['n'] > -9223372036854775808",
+    "L['n'] < 1E1",
+    "L['n'] > .5",
+    "L[ 'n' ] < 5",
+    "L['x'].item() > L['n']",
+)
+
+
+def test_guards_compute_what_python_computes(tmp_path: Path) -> None:
+    ep = _export(lambda self, x, n: x + n, (torch.tensor(4), 6), (None, Dim.DYNAMIC))
+    commands, expected = [], []
+    for guard in GUARDS:
+        ep._guards_code = [guard]
+        model, inputs, _ = _save(ep, tmp_path, "model", ())
+        model.rename(model := tmp_path / f"{len(commands)}.pt2")
+        module = pt2wire.load(model).module()
+        for n in (0, 3, 4, 5, 7, 10):
+            torch.save([torch.tensor(4), n], inputs := tmp_path / f"{n}.in")
+            commands.append([model, inputs, tmp_path / "out"])
+            try:
+                module(torch.tensor(4), n)
+            except (AssertionError, ZeroDivisionError):
+                expected.append((guard, n, False))
+            else:
+                expected.append((guard, n, True))
+    answers = run_all(commands)
+    assert [(*call[:2], answer == "ok") for call, answer in zip(expected, answers, strict=True)] == expected
+
+
+def test_guards_on_what_has_no_known_name_are_refused_unless_told_otherwise(tmp_path: Path) -> None:
+    ep = _export(lambda self, x: _unequal(x.a, x.b), (Own(ones(5), ones(6)),), ([_AUTO, _AUTO],))
+    command = _save(ep, tmp_path, "model", [ones(6), ones(4)])
+    refused, taken = run_all([command, [*command, "--skip-unknown-guards"]])
+    assert refused.startswith(
+        "this program cannot be run:\\n  guards_code[0]: \"L['x'].a.size()[0]\" lies in a container"
+    )
+    assert taken == "ok"
+
+
+def test_guards_on_what_is_no_input_are_refused(tmp_path: Path) -> None:
+    ep = _export(lambda self, x: x + x.size(0), (ones(5),), (_AUTO,))
+    tree = pt2wire.to_tree(ep)
+    tree.guards_code = ["L['y'].size()[0] > 3", "L['x'].rank() > 3", "y > 3"]
+    paths = _save(ep, tmp_path, "model", [ones(5)])
+    archive = pt2wire.read(paths[0])
+    archive.programs["model"] = tree
+    pt2wire.write(archive, paths[0], compress=False, allow_unsound=True)
+    assert run_all([paths])[0].split("\\n  ")[1:] == [
+        "guards_code[0]: a guard on \"L['y']\", which is no input",
+        "guards_code[1]: a guard on \"L['x'].rank()\" is not supported",
+        'guards_code[2]: a guard on "y", which is no input',
+    ]
 
 
 # -- numbers of other types than the schema's --------------------------------------------------------------

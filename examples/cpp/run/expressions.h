@@ -16,7 +16,11 @@
 namespace run {
 
 /// What the symbols stand for in one call.
-using Symbols = std::map<std::string, std::int64_t, std::less<>>;
+using Symbols = std::map<std::string, IValue, std::less<>>;
+
+/// Whether a function computes all its arguments, or is one of Python's that compute no more than they need:
+/// `a and b`, `a or b`, and `b if a else c`.
+enum class Order { all, both, either, choice };
 
 /// A number, a symbol, or a function of others.
 struct Expression {
@@ -25,8 +29,10 @@ struct Expression {
   const std::pair<std::size_t, Function>* function = nullptr;  ///< how many arguments it takes, and what it computes
   std::string_view name;                                       ///< the function's
   std::vector<Expression> items;  ///< of a function of two, there may be more: `a + b + c`
+  Order order = Order::all;
 
   static Expression of(IValue number) { return {std::move(number), {}, nullptr, {}, {}}; }
+  static Expression in_order(Order order, std::vector<Expression> items) { return {{}, {}, nullptr, {}, std::move(items), order}; }
   static Expression call(std::string_view name, std::vector<Expression> items) {
     const auto& found = symbolic_functions().at(name);
     const bool folds = found.first == 2 && items.size() > 2;
@@ -38,6 +44,7 @@ struct Expression {
   /// Its value; nothing while a symbol in it is unknown.
   std::optional<IValue> evaluate(const Symbols& symbols) const {
     if (!number.isNone()) return number;
+    if (order != Order::all) return evaluate_in_order(symbols);
     if (function == nullptr) {
       const auto found = symbols.find(symbol);
       return found == symbols.end() ? std::nullopt : std::optional<IValue>(found->second);
@@ -61,8 +68,16 @@ struct Expression {
 
   /// Adds the names of its symbols to a set.
   void collect_symbols(std::set<std::string>& names) const {
-    if (number.isNone() && function == nullptr) names.insert(symbol);
+    if (!symbol.empty()) names.insert(symbol);
     for (const Expression& item : items) item.collect_symbols(names);
+  }
+
+ private:
+  std::optional<IValue> evaluate_in_order(const Symbols& symbols) const {
+    const std::optional<IValue> first = items[0].evaluate(symbols);
+    if (!first) return std::nullopt;
+    if (order == Order::choice) return items[is_true(*first) ? 1 : 2].evaluate(symbols);
+    return is_true(*first) == (order == Order::both) ? items[1].evaluate(symbols) : first;
   }
 };
 
@@ -81,7 +96,8 @@ inline std::optional<Linear> linear(const Expression& expression) {
     if (!expression.number.isInt()) return std::nullopt;
     return added({}, {{"", expression.number.toInt()}}, 1);
   }
-  if (expression.function == nullptr) return Linear{{expression.symbol, 1}};
+  if (!expression.symbol.empty()) return Linear{{expression.symbol, 1}};
+  if (expression.order != Order::all) return std::nullopt;
   std::optional<Linear> result;
   for (const Expression& item : expression.items) {
     std::optional<Linear> next = linear(item);

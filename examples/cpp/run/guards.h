@@ -12,6 +12,7 @@
 
 #include "cursor.h"
 #include "expressions.h"
+#include "treespecs.h"
 
 namespace run {
 
@@ -40,7 +41,7 @@ class PythonReader : TextCursor {
     if (take_word("if")) {
       Expression test = either();
       if (!take_word("else")) fail_here();
-      result = Expression::call("torch.sym_ite", {std::move(test), std::move(result), choice()});
+      result = Expression::in_order(Order::choice, {std::move(test), std::move(result), choice()});
     }
     --depth_;
     return result;
@@ -48,13 +49,13 @@ class PythonReader : TextCursor {
 
   Expression either() {
     Expression result = both();
-    while (take_word("or")) result = Expression::call("_operator.or_", {std::move(result), both()});
+    while (take_word("or")) result = Expression::in_order(Order::either, {std::move(result), both()});
     return result;
   }
 
   Expression both() {
     Expression result = negation();
-    while (take_word("and")) result = Expression::call("_operator.and_", {std::move(result), negation()});
+    while (take_word("and")) result = Expression::in_order(Order::both, {std::move(result), negation()});
     return result;
   }
 
@@ -74,15 +75,15 @@ class PythonReader : TextCursor {
     while (const auto name = take_one(relations)) {
       Expression right = bits();
       Expression next = Expression::call(*name, {std::move(left), right});
-      result = result ? Expression::call("_operator.and_", {std::move(*result), std::move(next)}) : std::move(next);
+      result = result ? Expression::in_order(Order::both, {std::move(*result), std::move(next)}) : std::move(next);
       left = std::move(right);
     }
     return result ? std::move(*result) : std::move(left);
   }
 
   Expression bits() {
-    static const Table either{{"|", "_operator.or_"}}, both{{"&", "_operator.and_"}};
-    return chain(either, [&] { return chain(both, [&] { return sum(); }); });
+    static const Table either{{"|", "_operator.or_"}}, one{{"^", "_operator.xor"}}, both{{"&", "_operator.and_"}};
+    return chain(either, [&] { return chain(one, [&] { return chain(both, [&] { return sum(); }); }); });
   }
 
   Expression sum() {
@@ -102,6 +103,8 @@ class PythonReader : TextCursor {
   Expression signed_power() {
     bool negative = false;
     while (take("-") || take("+")) negative = negative != (text_[at_ - 1] == '-');
+    constexpr std::string_view lowest = "9223372036854775808";  // an integer of 64 bits with the sign alone
+    if (negative && take_word(lowest)) return Expression::of(std::numeric_limits<std::int64_t>::min());
     Expression result = operand();
     if (take("**")) result = Expression::call("_operator.pow", {std::move(result), signed_power()});
     return negative ? Expression::call("_operator.neg", {std::move(result)}) : result;
@@ -115,7 +118,7 @@ class PythonReader : TextCursor {
       expect(")");
       return result;
     }
-    if (std::isdigit(static_cast<unsigned char>(next()))) return literal();
+    if (next() == '.' || std::isdigit(static_cast<unsigned char>(next()))) return literal();
     std::string name(word());
     if (name == "True" || name == "False") return Expression::of(name == "True");
     if (name == "L") return input();
@@ -123,11 +126,21 @@ class PythonReader : TextCursor {
       expect(".");
       name += "." + std::string(word());
     }
-    if (name == "math.inf") return Expression::of(std::numeric_limits<double>::infinity());
     if (take("(")) return call(name);
+    if (const auto found = constants().find(name); found != constants().end()) return Expression::of(found->second);
     Expression symbol;
     symbol.symbol = std::move(name);
     return symbol;
+  }
+
+  static const std::map<std::string_view, double>& constants() {
+    static const std::map<std::string_view, double> table{
+        {"math.e", 0x1.5bf0a8b145769p+1},
+        {"math.inf", std::numeric_limits<double>::infinity()},
+        {"math.nan", std::numeric_limits<double>::quiet_NaN()},
+        {"math.pi", 0x1.921fb54442d18p+1},
+    };
+    return table;
   }
 
   Expression call(const std::string& name) {
@@ -146,6 +159,10 @@ class PythonReader : TextCursor {
     do items.push_back(choice());
     while (take(","));
     expect(")");
+    if (name == "round" && items.size() == 2) {
+      const std::optional<std::int64_t> digits = items[1].evaluate_integer({});
+      if (digits && *digits < 0) fail(rounding_to_tens);  // before anything runs
+    }
     return Expression::call(*function, std::move(items));
   }
 
@@ -155,7 +172,7 @@ class PythonReader : TextCursor {
     symbol.symbol = "L";
     while (true) {
       if (take("[")) {
-        symbol.symbol += "[" + key() + "]";
+        symbol.symbol += key();
         expect("]");
       } else if (take(".")) {
         symbol.symbol += "." + std::string(word());
@@ -168,18 +185,13 @@ class PythonReader : TextCursor {
   }
 
   std::string key() {
-    const char quote = next();
-    if (quote != '\'' && quote != '"') return (take("-") ? "-" : "") + std::string(word());
-    ++at_;
-    const std::string text(text_.substr(at_, text_.find(quote, at_) - at_));
-    at_ += text.size();
-    expect({&quote, 1});
-    return "'" + text + "'";
+    const char first = next();
+    return first == '\'' || first == '"' ? key_step(quoted_text()) : other_key_step(before("]"));
   }
 
   Expression literal() {
     const std::size_t end = text_.find_first_not_of("0123456789", at_);
-    const bool inexact = end != std::string_view::npos && (text_[end] == '.' || text_[end] == 'e');
+    const bool inexact = end != std::string_view::npos && (text_[end] == '.' || text_[end] == 'e' || text_[end] == 'E');
     return inexact ? Expression::of(number<double>()) : Expression::of(number<std::int64_t>());
   }
 
@@ -199,22 +211,19 @@ class PythonReader : TextCursor {
 /// The guards of a program, which say for which sizes and integers it is right.
 class Guards {
  public:
-  Guards() = default;
-
-  /// Makes guards ready. Guards on what `names`, the inputs as guards call them, does not have are left out.
-  Guards(const pt2wire::Span<std::string_view>& texts, const std::map<std::string, std::size_t>& names) {
-    for (const std::string_view text : texts) {
-      Guard guard{std::string(text), PythonReader::read(text), {}};
-      std::set<std::string> places;
-      guard.condition.collect_symbols(places);
-      bool known = true;
-      for (const std::string& place : places) {
-        const std::optional<Place> found = place_of(place, names);
-        if (found) guard.places.emplace_back(place, *found);
-        known = known && found;
-      }
-      if (known) guards_.push_back(std::move(guard));
+  /// Makes a guard ready. One on inputs of which nobody here knows what they are called is left out if `skip_unknown` says so;
+  /// else this throws `Error`, as it does for a guard on what is no input.
+  void add(std::string_view text, const InputNames& names, bool skip_unknown) {
+    Guard guard{std::string(text), PythonReader::read(text), {}};
+    std::set<std::string> places;
+    guard.condition.collect_symbols(places);
+    for (const std::string& place : places) {
+      const std::optional<Place> found = place_of(place, names);
+      if (!found && skip_unknown) return;
+      if (!found) fail(run::quoted(place) + " lies in a container of a class that is not known here; see --skip-unknown-guards");
+      guard.places.emplace_back(place, *found);
     }
+    guards_.push_back(std::move(guard));
   }
 
   /// Throws `Error` for the first guard that does not hold.
@@ -239,32 +248,33 @@ class Guards {
     std::vector<std::pair<std::string, Place>> places;
   };
 
-  static std::optional<Place> place_of(const std::string& text, const std::map<std::string, std::size_t>& names) {
-    const std::size_t call = text.rfind("()");
+  static std::optional<Place> place_of(const std::string& text, const InputNames& names) {
+    const std::size_t call = text.find("()");  // no key holds parentheses, see `key_step`
     const std::size_t dot = call == std::string::npos ? text.size() : text.rfind('.', call);
-    const auto found = names.find(text.substr(0, dot));
-    if (found == names.end()) return std::nullopt;
-    if (dot == text.size()) return Place{found->second, "", 0};
+    const std::optional<std::size_t> input = names.find(text.substr(0, dot));
+    if (!input) return std::nullopt;
+    if (dot == text.size()) return Place{*input, "", 0};
     const std::string asked = text.substr(dot + 1, call - dot - 1);
-    std::int64_t dimension = 0;
     const bool is_list = asked == "size" || asked == "stride";
-    if (is_list) {
-      const char* const end = text.data() + text.size();
-      const auto [rest, error] = std::from_chars(std::min(text.data() + call + 3, end), end, dimension);
-      if (error != std::errc() || std::string_view(rest, static_cast<std::size_t>(end - rest)) != "]") return std::nullopt;
-    } else if (call + 2 != text.size() || (asked != "storage_offset" && asked != "dim" && asked != "numel")) {
-      return std::nullopt;
-    }
-    return Place{found->second, asked, dimension};
+    const bool is_number = asked == "storage_offset" || asked == "dim" || asked == "numel" || asked == "item";
+    std::int64_t dimension = 0;
+    const std::string_view rest = std::string_view(text).substr(call + 2);
+    const char* const end = rest.data() + rest.size();
+    const auto [read, error] = std::from_chars(rest.data() + (rest.empty() ? 0 : 1), end, dimension);
+    const bool one_step = error == std::errc() && std::string_view(read, static_cast<std::size_t>(end - read)) == "]";
+    if (!(is_list && one_step) && !(is_number && rest.empty())) fail("a guard on " + run::quoted(text) + " is not supported");
+    return Place{*input, asked, dimension};
   }
 
-  static std::int64_t number(const Place& place, const Values& inputs) {
+  static IValue number(const Place& place, const Values& inputs) {
     const IValue& input = inputs.at(place.input);
-    if (place.asked.empty()) return as_int(input);
+    if (place.asked.empty()) return input;
+    if (!input.isTensor()) fail("a guard asks for the " + place.asked + " of an input that is no tensor");
     const at::Tensor& tensor = input.toTensor();
     if (place.asked == "size") return tensor.size(place.dimension);
     if (place.asked == "stride") return tensor.stride(place.dimension);
     if (place.asked == "storage_offset") return tensor.storage_offset();
+    if (place.asked == "item") return tensor.item();
     return place.asked == "dim" ? tensor.dim() : tensor.numel();
   }
 

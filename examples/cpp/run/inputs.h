@@ -29,9 +29,9 @@ class SizeMatcher {
  public:
   void expect(const ExpectedSize& expected, std::int64_t found) {
     const Expression& size = expected.size;
-    if (size.function == nullptr && size.number.isNone()) {
-      const auto [symbol, is_new] = symbols_.emplace(size.symbol, found);
-      if (!is_new && symbol->second != found) mismatch(expected, std::to_string(symbol->second), found);
+    if (!size.symbol.empty()) {
+      const auto symbol = symbols_.emplace(size.symbol, found).first;
+      if (const std::int64_t known = as_int(symbol->second); known != found) mismatch(expected, std::to_string(known), found);
     } else {
       derived_.emplace_back(&expected, found);
     }

@@ -1,6 +1,6 @@
 // Runs a program of a .pt2 archive with libtorch: no Python, no code made for the program, only boxed calls of operators.
 //
-//     run MODEL.pt2 INPUTS.pt OUTPUTS.pt [INPUTS.pt OUTPUTS.pt]... [--name NAME] [--seed N]
+//     run MODEL.pt2 INPUTS.pt OUTPUTS.pt [INPUTS.pt OUTPUTS.pt]... [--name NAME] [--seed N] [--skip-unknown-guards]
 //
 // INPUTS.pt is a list of the leaves of the call's arguments, by torch.save; OUTPUTS.pt gets (outputs, inputs afterwards,
 // buffers afterwards) for torch.load. Further pairs are further calls. What cannot be run is named before anything runs.
@@ -22,18 +22,23 @@
 namespace {
 
 constexpr char usage[] =
-    "usage: run MODEL.pt2 INPUTS.pt OUTPUTS.pt [INPUTS.pt OUTPUTS.pt]... [--name NAME] [--seed N]\n"
+    "usage: run MODEL.pt2 INPUTS.pt OUTPUTS.pt [INPUTS.pt OUTPUTS.pt]... [--name NAME] [--seed N] [--skip-unknown-guards]\n"
     "       run --batch    does this for every line of standard input, arguments separated by tabs\n";
 
 struct Options {
   std::string name = "model";
   std::optional<std::uint64_t> seed;
+  bool skip_unknown_guards = false;
   std::vector<std::string> files;  // the model, then inputs and outputs of each call
 };
 
 Options parse(const std::vector<std::string>& arguments) {
   Options options;
   for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
+    if (*argument == "--skip-unknown-guards") {
+      options.skip_unknown_guards = true;
+      continue;
+    }
     const bool has_value = *argument == "--name" || *argument == "--seed";
     if (!has_value) {
       options.files.push_back(*argument);
@@ -53,7 +58,7 @@ void run_program(const std::vector<std::string>& arguments) {
   const Options options = parse(arguments);
   pt2wire::ArchiveOptions mapping;
   mapping.private_writes = true;
-  run::Program program(pt2wire::Archive::open(options.files[0], mapping), options.name);
+  run::Program program(pt2wire::Archive::open(options.files[0], mapping), options.name, options.skip_unknown_guards);
   for (std::size_t i = 1; i != options.files.size(); i += 2) {
     run::Values inputs = run::read_inputs(options.files[i]);
     if (options.seed) at::manual_seed(*options.seed);

@@ -22,7 +22,7 @@ namespace run {
 class Program {
  public:
   /// Makes a program ready. Throws `Error`, naming everything that cannot be run.
-  Program(const pt2wire::Archive& archive, const std::string& name) : document_(archive.program(name)) {
+  Program(const pt2wire::Archive& archive, const std::string& name, bool skip_unknown_guards) : document_(archive.program(name)) {
     const pt2wire::Graph& graph = document_->graph_module.graph;
     WeightLoader loader(may_resize(graph));
     load(archive.weights(name), loader, weights_);
@@ -40,7 +40,7 @@ class Program {
       attempt("output " + std::to_string(i), problems, [&] { add_output(signature.output_specs[i], graph); });
     }
     ranges_ = ranges_of(document_->range_constraints);
-    attempt("guards_code", problems, [&] { guards_ = Guards(document_->guards_code, input_names()); });
+    attempt("guards_code", problems, [&] { add_guards(skip_unknown_guards, problems); });
     for (std::size_t i = 0; i != sinks_.size(); ++i) sinks_[i].copied = find_copied(signature.output_specs[i]);
     std::string lines;
     for (const std::string& problem : problems) lines += "\n  " + problem;
@@ -105,13 +105,26 @@ class Program {
     }
   }
 
-  /// What guards call the inputs; nothing where how these nest cannot be told.
-  std::map<std::string, std::size_t> input_names() const {
-    const auto& modules = document_->graph_module.module_call_graph;
-    if (document_->guards_code.size() == 0 || modules.size() == 0 || !modules[0].signature) return {};
-    if (modules[0].signature->exact_in_spec) return {};
-    std::map<std::string, std::size_t> names = InputNames::of(*modules[0].signature);
-    std::erase_if(names, [&](const auto& item) { return item.second >= checks_.size(); });
+  void add_guards(bool skip_unknown, Problems& problems) {
+    const auto& guards = document_->guards_code;
+    if (guards.size() == 0) return;
+    const InputNames names = input_names();
+    for (std::size_t i = 0; i != guards.size(); ++i) {
+      attempt("guards_code[" + std::to_string(i) + "]", problems, [&] { guards_.add(guards[i], names, skip_unknown); });
+    }
+  }
+
+  /// What guards call the inputs.
+  InputNames input_names() const {
+    const pt2wire::GraphModule& module = document_->graph_module;
+    const auto& modules = module.module_call_graph;
+    if (modules.size() == 0 || !modules[0].signature) fail("there is no tree spec of the inputs that guards are on");
+    TreeSpec::Fields fields;
+    for (const auto& [name, item] : module.treespec_namedtuple_fields) {
+      for (const std::string_view field : item.field_names) fields[std::string(name)].emplace_back(field);
+    }
+    InputNames names(*modules[0].signature, fields);
+    if (names.size() != checks_.size()) fail("the tree spec has not as many leaves as the program takes inputs");
     return names;
   }
 

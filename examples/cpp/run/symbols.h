@@ -168,7 +168,7 @@ inline Values square_root(const Values& in) {
   return {std::sqrt(number)};
 }
 
-/// `a & b` or `a | b`, which of two booleans is a boolean.
+/// `a & b`, `a | b` or `a ^ b`, which of two booleans is a boolean.
 template <class Op>
 Function bitwise(Op op) {
   return [op](const Values& in) -> Values {
@@ -229,6 +229,7 @@ inline const std::map<std::string_view, std::pair<std::size_t, Function>>& symbo
       {"_operator.ge", {2, relation([](auto a, auto b) { return a >= b; })}},
       {"_operator.and_", {2, bitwise(std::bit_and<std::int64_t>())}},
       {"_operator.or_", {2, bitwise(std::bit_or<std::int64_t>())}},
+      {"_operator.xor", {2, bitwise(std::bit_xor<std::int64_t>())}},
       {"math.trunc", {1, unary(same, integral)}},
       {"math.floor", {1, unary(same, [](double a) { return integral(std::floor(a)); })}},
       {"math.ceil", {1, unary(same, [](double a) { return integral(std::ceil(a)); })}},

@@ -77,7 +77,7 @@ ThriftOptions ThriftReader ThriftWriter Trail Traits TranscodedJson TypeInfo Typ
 Unwrapped ValueInfo Values View ViewBuilder Weight Wire Zip ZipLimits base64_digits basic bits c10_name
 constant copy crc32 crc_tables decode_compact decode_json decode_json_owned decode_owned detail
 encode_compact equal equal_unions fits from_base64 has_name hash inflate is_ascii is_digit is_indirect
-is_json_blank is_list is_map is_optional item_size json_double json_special lacks make_base64_digits
+is_json_blank is_list is_map is_optional item_size json_double json_special lacks low_id make_base64_digits
 make_crc_tables make_document make_owned make_weight map_file max_depth max_json_depth mix multiply_add
 name needed_bytes no_position oldest_version_major oldest_version_minor over_budget owned position_of
 pt2wire read_thrift refuse_skipped schema_revision schema_version_major schema_version_minor sha256

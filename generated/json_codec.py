@@ -123,8 +123,15 @@ def decode(cls: type[_T], data: bytes | memoryview, *, unknown: list[str] | None
         if plain is REPEATED:
             _json_reader.read(cls, parse_marking(text), unknown)
             raise CodecError("expected each key once, found one twice in a field that is not known")
-        tree = None if has_lone_surrogate(text, plain) else _read_fast(cls, plain)
-        return tree if tree is not None else _json_reader.read(cls, plain, unknown)
+        lone = has_lone_surrogate(text, plain)
+        tree = None if lone else _read_fast(cls, plain)
+        if tree is None:
+            tree = _json_reader.read(cls, plain, unknown)
+            if lone:
+                raise CodecError(
+                    "expected text that UTF-8 can hold, found a lone surrogate in a field that is not known"
+                )
+        return tree
 
 
 def _read_fast(cls: type[_T], plain: Any) -> _T | None:

@@ -25,6 +25,8 @@ _READ_BY_APACHE = {
     "end_of_a_struct_with_a_difference",
     "bool_item_3",
     "bool_item_0",
+    "unknown_i16_of_17_bits",
+    "negative_id_in_an_unknown_field",
 }
 
 

@@ -432,6 +432,12 @@ def test_a_key_twice_is_an_error_in_what_is_dropped_too() -> None:
         json_codec.decode(Device, b'{"type": "cpu", "core": {"a": 1, "a": 2}}', unknown=[])
 
 
+@pytest.mark.parametrize("more", [b'"core": "\\udc00"', b'"core": [{"\\ud800": 1}]', b'"\\ud800": 1'])
+def test_half_a_surrogate_pair_is_an_error_in_what_is_dropped_too(more: bytes) -> None:
+    with pytest.raises(CodecError, match="found a lone surrogate in a field that is not known"):
+        json_codec.decode(Device, b'{"type": "cpu", ' + more + b"}", unknown=[])
+
+
 @pytest.mark.parametrize("key", [1, None, ("a",)])
 def test_plain_values_with_keys_that_are_not_strings_are_refused(key: Any) -> None:
     plain = {"target": "t", "inputs": [], "outputs": [], "metadata": {key: "v"}}

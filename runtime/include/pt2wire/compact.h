@@ -47,6 +47,7 @@ class CompactReader {
   void check_field(FieldHeader field) const {
     if (field.id() > INT16_MAX) refuse_delta();
     check_wire(field.wire());
+    if (field.id() < 1) fail(low_id(field.id()));
   }
 
   /// Refuses a type number without a meaning.
@@ -158,7 +159,8 @@ class CompactReader {
       case Wire::stop: return;  // no header has it
       case Wire::boolean: case Wire::no: read_bool_item(); return;
       case Wire::i8: take_byte(); return;
-      case Wire::i16: case Wire::i32: read_i32(); return;
+      case Wire::i16: skip_i16(); return;
+      case Wire::i32: read_i32(); return;
       case Wire::i64: read_i64(); return;
       case Wire::f64: read_double(); return;
       case Wire::text: take_text(); return;
@@ -197,6 +199,11 @@ class CompactReader {
       skip_value(map.key, depth);
       skip_value(map.value, depth);
     }
+  }
+
+  void skip_i16() {
+    const std::int32_t value = read_i32();
+    if (value < INT16_MIN || value > INT16_MAX) fail("an i16 of more than 16 bits");
   }
 
   void skip_bytes(std::size_t count) {

@@ -72,7 +72,6 @@ class ThriftReader {
     });
     return type == apache::thrift::protocol::T_STOP ? FieldHeader::end() : FieldHeader(id, wire_of(type));
   }
-  void check_field(FieldHeader) const noexcept {}  // the library has
   void check_wire(Wire) const noexcept {}
 
   bool read_bool(FieldHeader) { return read_bool_item(); }
@@ -120,6 +119,7 @@ class ThriftReader {
   }
 
   void skip(FieldHeader field) {
+    if (field.id() < 1) fail(low_id(field.id()));
     call([&] { return protocol_.skip(thrift_type(field.wire())); });
   }
 

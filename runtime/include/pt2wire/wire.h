@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace pt2wire {
@@ -51,6 +52,9 @@ class FieldHeader {
  private:
   std::int32_t number_ = 0;
 };
+
+/// Why no field has such an id: those of a schema begin at 1.
+inline std::string low_id(std::int32_t id) { return "the field id " + std::to_string(id) + " is below 1"; }
 
 struct ListHeader {
   Wire item;

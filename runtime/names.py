@@ -20,6 +20,7 @@ MAX_NAME = 4_096
 RESERVED = frozenset({"self", "torch", "inf", "nan", "infj", "nanj", "pytree", "fx_pytree"})
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FLOAT_SYMBOL = re.compile(r"zu?f[0-9]+")
 _DEVICE_TYPE = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _MAX_DEVICE_INDEX = 127  # torch keeps it in one signed byte
 
@@ -44,6 +45,16 @@ def check_identifier(name: str) -> str | None:
     if keyword.iskeyword(name) or name == "__debug__":  # which nothing can be assigned to either
         return "a keyword of Python"
     return None
+
+
+def is_float_symbol(name: str) -> bool:
+    """Whether PyTorch gives this name to symbols of floats.
+
+    Example:
+        >>> is_float_symbol("zf3"), is_float_symbol("zuf0"), is_float_symbol("u0")
+        (True, True, False)
+    """
+    return _FLOAT_SYMBOL.fullmatch(name) is not None
 
 
 def check_value_name(name: str) -> str | None:

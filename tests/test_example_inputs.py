@@ -194,6 +194,48 @@ class Named(torch.nn.Module):
         return x + len(name)
 
 
+class Builtin(torch.nn.Module):
+    """Inputs that FX would call otherwise, of which one has the name that another would get."""
+
+    def forward(
+        self, x: torch.Tensor, input: str, input_1: torch.Tensor, type_1: torch.Tensor, type: int
+    ) -> Any:
+        def added(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return x + y, x - y
+
+        return torch.cond(type_1.sum() > 0, added, lambda x, y: (x - type, y * 2), (x, input_1))
+
+
+@pytest.mark.parametrize("written_by", [saved, torch_saved], ids=["pt2wire", "PyTorch"])
+def test_inputs_that_are_constants_keep_their_names(written_by: Any) -> None:
+    args = (torch.ones(2), "a", torch.ones(2) * 2, torch.ones(2), 3)
+    ep = torch.export.export(Builtin(), args)
+    names = [node.name for node in ep.graph.nodes]
+    for node in ep.graph.find_nodes(op="placeholder"):
+        node.meta["custom"] = {"name": node.name}
+    loaded = pt2wire.load(io.BytesIO(written_by(ep)))
+    assert loaded.graph.find_nodes(op="placeholder")[4].name == "type"
+    if written_by is saved:
+        assert [node.name for node in loaded.graph.nodes] == names
+        assert [node.meta.get("custom") for node in loaded.graph.nodes][:5] == [
+            {"name": name} for name in names[:5]
+        ]
+    with pytest.raises(AttributeError):
+        ep.module()(*args)  # where PyTorch takes `type_1` for an item of `type`
+    assert torch.equal(torch.fx.Interpreter(loaded.graph_module).run(*args)[0], torch.full((2,), 3.0))
+
+
+def test_notes_on_constants_that_pytorch_has_renamed_come_back() -> None:
+    ep = exported(lambda self, x, input, type: x + type, torch.ones(2), "a", 3)
+    renamed = pytorch_load(torch_saved(ep))
+    for node in renamed.graph.find_nodes(op="placeholder"):
+        node.meta["custom"] = {"name": node.name}
+    assert [node.name for node in renamed.graph.find_nodes(op="placeholder")] == ["x", "input_1", "type_1"]
+    found = pt2wire.load(io.BytesIO(saved(renamed))).graph.find_nodes(op="placeholder")
+    assert [node.name for node in found] == ["x", "input", "type"]
+    assert [node.meta["custom"]["name"] for node in found] == ["x", "input_1", "type_1"]
+
+
 class Keyed(torch.nn.Module):
     def forward(self, x: torch.Tensor, tree: dict[Any, torch.Tensor]) -> Any:
         (value,) = tree.values()

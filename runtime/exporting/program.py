@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch._export.non_strict_utils import _enable_graph_inputs_of_type_nn_module
 from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument
 
 from ..collector import collector_off
 from ..errors import SerializeError
@@ -64,6 +65,7 @@ def export_program(
     program = Program(objects={} if objects is None else objects)
     values = Values(program)
     graph = export_graph(ep.graph_module, values)
+    _name_constants(graph, ep)
     namedtuples: dict[str, types.NamedTupleDef] = {}
     # Modules among the inputs are nodes to pytree while a program is exported and written, not otherwise.
     with _enable_graph_inputs_of_type_nn_module(ep.example_inputs):
@@ -97,6 +99,19 @@ def export_program(
         found = "; ".join(dict.fromkeys(program.refused + program.beyond))
         warn_user(f"torch.export.load will refuse this program, pt2wire reads it: {found}")
     return with_writer(tree)
+
+
+def _name_constants(graph: types.Graph, ep: ExportedProgram) -> None:
+    """Give inputs that are constants the names that they have in the signature: PyTorch's reader alters those
+    of the nodes, as of one called `type`.
+    """
+    inputs = zip(ep.graph.find_nodes(op="placeholder"), ep.graph_signature.input_specs, strict=True)
+    names = {node.name: spec.arg.name for node, spec in inputs if isinstance(spec.arg, ConstantArgument)}
+    if graph.order is not None:
+        graph.order = [names.get(name, name) for name in graph.order]
+    if graph.placeholder_metadata is not None:
+        notes = graph.placeholder_metadata
+        graph.placeholder_metadata = {names.get(name, name): note for name, note in notes.items()}
 
 
 def _sparse_weights(module: types.GraphModule) -> list[str]:

@@ -20,7 +20,7 @@ from .metadata import METADATA_KEYS
 from .nodes import import_node, import_notes
 from .order import import_order
 from .structures import import_held_structures
-from .values import Program, Values
+from .values import Program, Values, check_name
 
 
 def import_graph(
@@ -107,6 +107,9 @@ def _add_placeholder(index: int, argument: types.Argument, values: Values) -> No
     if member in _CONSTANT_MEMBERS:
         constant = values.constant_inputs.get(index)
         node = values.graph.placeholder(f"arg{index}" if constant is None else constant.name)
+        if constant is not None:  # FX alters a name that it finds unfit, `type` say
+            check_name(constant.name)
+            node.name = constant.name
         if constant is not None and constant.exact_value is not None:
             node.meta["val"] = import_enum_input(constant.exact_value, values.program.permissions.types)
         else:

@@ -19,6 +19,7 @@ from ..expression_parser import parse_expression
 from ..expressions import Apply, Constant, Expression, Float, Integer, Rational, Sort, Symbol
 from ..generated import types
 from ..limits import DEFAULT_LIMITS, Limits, raising
+from ..names import is_float_symbol
 from .faults import within
 from .shape_env import LazyShapeEnv
 
@@ -316,12 +317,11 @@ def import_ranges(ranges: Mapping[str, types.RangeConstraint]) -> dict[str, Valu
 # torch tells ranges of floats from ranges of integers by the class of their bounds.
 _INTEGERS = (sympy.Integer, int_oo)
 _FLOATS = (sympy.Float, sympy.oo)
-_FLOAT_SYMBOL = re.compile(r"zu?f[0-9]+", re.ASCII)
 
 
 def _is_float(name: str, bounds: types.RangeConstraint) -> bool:
     fractions = (bounds.min_float, bounds.max_float)
-    return fractions != (None, None) or _FLOAT_SYMBOL.fullmatch(name) is not None
+    return fractions != (None, None) or is_float_symbol(name)
 
 
 def _import_range(bounds: types.RangeConstraint, kind: tuple[Any, Any]) -> ValueRanges[Any]:

@@ -9,7 +9,7 @@ from ..findings import Finding
 from ..format_versions import check_version, own_field
 from ..generated import CodecError, DepthError, json_codec, types
 from ..limits import Limits, raising
-from ..names import check_identifier
+from ..names import check_identifier, is_float_symbol
 from ..permissions import NO_PERMISSIONS, Permissions
 from .exact import note_problems
 from .graphs import check_graphs
@@ -143,6 +143,10 @@ def _check_ranges(tree: types.ExportedProgram, symbols: Symbols, findings: Findi
         elif len(name) > limits.range_name_length:
             message = f"expected at most {limits.range_name_length} characters, found {len(name)}"
             findings.add("range", path, message, raising("range_name_length"))
+        of_integers = symbols.is_integer(name) or not name.isidentifier()
+        if of_integers and (is_float_symbol(name) or (bounds.min_float, bounds.max_float) != (None, None)):
+            message = f"expected a range of integers, found one of floats, for {name[:80]!r}"
+            findings.add("range", path, message)
         lower, upper = _check_fractions(bounds, path, findings)
         if lower is not None and upper is not None and lower > upper:
             findings.add("range", path, f"expected min_val <= max_val, found {lower} > {upper}")

@@ -83,6 +83,10 @@ class Symbols:
         assumed = dict(self._assumptions.get(name, ()))
         return 1 if assumed.get("positive") else 0 if assumed.get("nonnegative") else None
 
+    def is_integer(self, name: str) -> bool:
+        """Whether a symbol is an integer by its assumptions."""
+        return dict(self._assumptions.get(name, ())).get("integer") is True
+
     def _parse(self, text: str, path: str) -> Expression | DeserializeError:
         try:
             expression = parse_expression(text, self._limits)

@@ -119,7 +119,8 @@ backslashes, whose programs PyTorch saves and loads, and cannot call. The fifth 
 generates, such an input stands in for the number or the module, so that `x + inf` adds the input. The sixth
 are weights called like a subgraph, such as a buffer `true_graph_0` beside a `cond`, for which `save` warns:
 PyTorch loads such a program and cannot call it, as both are one attribute. Submodules and inputs may be
-called so.
+called so. So are weights and modules called like a part of the module of a program, such as `graph`, `code`
+or `meta`, unless they lie in another module.
 
 Quantized dtypes such as `torch.quint8` as arguments, weights in layout `torch._mkldnn`, and weights of
 subclasses that `torch.save` refuses, as where their parts see one memory as two dtypes, are refused by both.

@@ -76,16 +76,28 @@ def own_fields_of_nobody(tree: Tree) -> None:
     tree.writer = None
 
 
-@lie("exact", "range_constraints['s77'].min_float", "expected a number that rounds to 2, found 7.5")
+@lie("exact", "range_constraints['zuf9'].min_float", "expected a number that rounds to 2, found 7.5")
 def fraction_that_rounds_to_another(tree: Tree) -> None:
     sign(tree)
-    tree.range_constraints["s77"] = types.RangeConstraint(2, 64, min_float=7.5)
+    tree.range_constraints["zuf9"] = types.RangeConstraint(2, 64, min_float=7.5)
 
 
-@lie("exact", "range_constraints['s77'].max_float", "expected a number that rounds to 64, found nan")
+@lie("exact", "range_constraints['zuf9'].max_float", "expected a number that rounds to 64, found nan")
 def fraction_that_is_no_number(tree: Tree) -> None:
     sign(tree)
-    tree.range_constraints["s77"] = types.RangeConstraint(2, 64, max_float=float("nan"))
+    tree.range_constraints["zuf9"] = types.RangeConstraint(2, 64, max_float=float("nan"))
+
+
+@lie("range", "range_constraints['s77']", "expected a range of integers, found one of floats, for 's77'")
+def fraction_as_bound_of_a_size(tree: Tree) -> None:
+    sign(tree)
+    tree.range_constraints["s77"] = types.RangeConstraint(2, 64, min_float=1.5)
+
+
+@lie("range", "range_constraints['2*s77']", "expected a range of integers, found one of floats, for '2*s77'")
+def fraction_as_bound_of_a_derived_size(tree: Tree) -> None:
+    sign(tree)
+    tree.range_constraints["2*s77"] = types.RangeConstraint(2, 64, max_float=64.5)
 
 
 @lie("exact", "beyond", "expected what PyTorch cannot express, or no list, found an empty one")

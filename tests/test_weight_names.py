@@ -1,0 +1,59 @@
+"""Names of weights that no module can have, because something else has them."""
+
+from __future__ import annotations
+
+import io
+
+import pt2wire
+import pytest
+import torch
+from pt2wire import DeserializeError
+
+from .helpers.archives import saved, torch_saved
+
+_BY_MODULES = "every module"
+_BY_PROGRAMS = "the module of a program"
+_TAKEN = {
+    **dict.fromkeys(("graph", "code", "meta", "recompile", "_graph", "_in_spec", "_guards_fn"), _BY_PROGRAMS),
+    **dict.fromkeys(("validate_inputs", "graph.inner"), _BY_PROGRAMS),
+}
+
+
+class Holding(torch.nn.Module):
+    """A module with a buffer of some name, perhaps in another module."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        outside, _, inside = name.rpartition(".")
+        if outside:
+            self.add_module(outside, torch.nn.Module())
+        holder = self.get_submodule(outside)
+        holder.register_buffer(inside, torch.ones(2))
+        self.held = lambda: getattr(holder, inside)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.held()  # type: ignore[no-any-return]
+
+
+def _program(name: str) -> torch.export.ExportedProgram:
+    rows = torch.export.Dim.DYNAMIC
+    return torch.export.export(Holding(name), (torch.ones(4, 2),), dynamic_shapes=({0: rows},))
+
+
+@pytest.mark.parametrize("name", _TAKEN)
+def test_weights_that_no_module_of_a_program_can_hold_are_refused(name: str) -> None:
+    ep = _program(name)
+    with pytest.raises((KeyError, TypeError, RuntimeError, AttributeError)):
+        ep.module()(torch.ones(4, 2))  # PyTorch has no use for the program
+    with pytest.warns(UserWarning, match=f"pt2wire will not.* {_TAKEN[name]} has"):
+        data = saved(ep)
+    for written in (data, torch_saved(ep)):
+        with pytest.raises(DeserializeError, match=f"found '{name}': {_TAKEN[name]} has"):
+            pt2wire.load(io.BytesIO(written))
+
+
+@pytest.mark.parametrize("name", ["inner.graph", "inner.meta", "graphs", "inner._guards_fn"])
+def test_other_weights_are_held(name: str) -> None:
+    ep = _program(name)
+    loaded = pt2wire.load(io.BytesIO(saved(ep)))
+    assert torch.equal(loaded.module()(torch.ones(4, 2)), torch.full((4, 2), 2.0))

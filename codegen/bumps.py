@@ -41,7 +41,7 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
     if after.version <= before.version:
         return
     demand = _demanded(before, after)
-    if after.version.major > before.version.major and _told_to_break(before, after):
+    if after.version.major > before.version.major and _broken_elsewhere(before, after):
         return
     if demand is None:
         if after.version in _raised_alone(after):
@@ -49,11 +49,7 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
         message = f"`version` was {before.version} and is {after.version}, but no change of the format came"
         hint = f'Set it back to "{before.version}", or, where it rose alone, note `{NO_ADDITION}` in `log`'
         yield Report(after.places["version"], message, hint)
-    elif (
-        after.version.major > before.version.major
-        and demand[0].major == before.version.major
-        and after.treespec_version == before.treespec_version  # which moves with a major version alone
-    ):
+    elif after.version.major > before.version.major and demand[0].major == before.version.major:
         message = (
             f"the major version was {before.version.major} and is {after.version.major}, but no change breaks"
         )
@@ -64,8 +60,10 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
         yield Report(after.places["version"], message, hint)
 
 
-def _told_to_break(before: Schema, after: Schema) -> bool:
-    """Whether the log tells what types do not show: that a meaning changed, or what came between the two."""
+def _broken_elsewhere(before: Schema, after: Schema) -> bool:
+    """Whether tree specs broke, or, as the log tells, a meaning or what came between: no type shows it."""
+    if after.treespec_version != before.treespec_version:
+        return True
     since = [line for line in after.log if before.version < line.version]
     return any(
         line.note.startswith(_CHANGES) or (line.version < after.version and line.note != NO_ADDITION)

@@ -681,6 +681,8 @@ MENDED = {
     "a meaning that changed, as the log says, and an addition, with a major version": MAJOR
     | {LOG: LOG + LOG.replace("8.20", "9.0").replace("First.", "Changes what Thing.x means. Adds Thing.new.")}
     | added(NEW.replace("8.21", "9.0")),
+    "another form of tree specs alone, with a major version": MAJOR
+    | {"treespec_version: 1": "treespec_version: 2"},
     "a new type with a minor version": MINOR
     | {
         "types:\n": "types:\n"

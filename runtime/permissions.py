@@ -26,6 +26,7 @@ class Permissions:
         limits: What the file may cost.
         missing_weights: What to do about weights that were saved without their data: "error", or "meta" for
             stand-ins on the meta device.
+        changed_weights: Take weights of other sizes or dtypes than the graph says.
     """
 
     allow_pickle: bool = False
@@ -33,6 +34,7 @@ class Permissions:
     types: tuple[type, ...] = ()
     limits: Limits = DEFAULT_LIMITS
     missing_weights: MissingWeights = "error"
+    changed_weights: bool = False
 
 
 #: The hint for whoever meets a pickle in a file of their own.
@@ -40,6 +42,12 @@ ALLOW_PICKLE = "Pass allow_pickle=True if you trust the author of the file: open
 
 #: The hint for whoever meets a weight without data.
 MISSING_WEIGHTS = "Save real weights, or pass missing_weights='meta' for stand-ins on the meta device"
+
+#: The hint for whoever meets weights that the graph does not expect, most likely in a program of their own.
+CHANGED_WEIGHTS = (
+    "If they were changed after torch.export, export ep.module() again, or pass changed_weights=True to take "
+    "them as they are"
+)
 
 #: What a file may do that nobody vouches for.
 NO_PERMISSIONS = Permissions()
@@ -52,6 +60,7 @@ def permit(
     types: Iterable[type] = (),
     limits: Limits = DEFAULT_LIMITS,
     missing_weights: MissingWeights = "error",
+    changed_weights: bool = False,
 ) -> Permissions:
     """What a caller permits, from the arguments of `load`.
 
@@ -67,7 +76,7 @@ def permit(
         ...
         TypeError: expected operators as namespace.name, such as 'aten.from_file', found 'from_file'
     """
-    check_flags(allow_pickle=allow_pickle)
+    check_flags(allow_pickle=allow_pickle, changed_weights=changed_weights)
     check_limits(limits)
     operators = check_list(allow_operators, "allow_operators", "operators")
     classes = check_list(types, "types", "classes")
@@ -81,4 +90,6 @@ def permit(
             raise TypeError(f"expected types as a list of classes, found {kind!r:.80} in it")
     if missing_weights not in ("error", "meta"):
         raise ValueError(f"expected missing_weights 'error' or 'meta', found {missing_weights!r:.80}")
-    return Permissions(allow_pickle, frozenset(operators), tuple(classes), limits, missing_weights)
+    return Permissions(
+        allow_pickle, frozenset(operators), tuple(classes), limits, missing_weights, changed_weights
+    )

@@ -124,6 +124,7 @@ def load(
     allow_pickle: bool = False,
     allow_operators: Iterable[str] = (),
     missing_weights: MissingWeights = "error",
+    changed_weights: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     expected_digest: str | None = None,
 ) -> ExportedProgram:
@@ -157,6 +158,8 @@ def load(
             reach files or raw memory, such as "aten.from_file".
         missing_weights: "meta" gives stand-ins on the meta device for weights that were saved without data,
             those of a program that was exported with fake tensors. By default such a file is refused.
+        changed_weights: Take weights of other sizes or dtypes than the graph says, as PyTorch does: some that
+            were replaced after the export. The graph still says what it said, calls compute with the weights.
         limits: What the file may cost at most; raise them for a file of your own that is refused.
         expected_digest: What `pt2wire.digest` gives for the program with its weights and constants; another
             program is refused before it is made. Example inputs and extra files are no part of it.
@@ -194,6 +197,7 @@ def load(
         types=types,
         limits=limits,
         missing_weights=missing_weights,
+        changed_weights=changed_weights,
     )
     archive, programs = _load(
         f, [name], expected_opset_version, mmap, verify, device, form, permissions, expected_digest
@@ -215,6 +219,7 @@ def load_all(
     allow_pickle: bool = False,
     allow_operators: Iterable[str] = (),
     missing_weights: MissingWeights = "error",
+    changed_weights: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> dict[str, ExportedProgram]:
     """Load all programs of an archive; those that shared weights when they were saved do so again.
@@ -230,6 +235,7 @@ def load_all(
         allow_pickle: As for `load`.
         allow_operators: As for `load`.
         missing_weights: As for `load`.
+        changed_weights: As for `load`.
         limits: As for `load`.
 
     Returns:
@@ -256,6 +262,7 @@ def load_all(
         types=types,
         limits=limits,
         missing_weights=missing_weights,
+        changed_weights=changed_weights,
     )
     _, programs = _load(f, None, expected_opset_version, mmap, verify, device, form, permissions)
     return programs
@@ -327,7 +334,7 @@ def _warn_of_refusal(tree: Tree, weights: PayloadConfig, constants: PayloadConfi
 def _refusals(tree: Tree, weights: PayloadConfig, constants: PayloadConfig) -> Iterator[object]:
     """Why a program would not be loaded: what validation finds, then what importing alone knows.
 
-    What the caller of `load` can permit is no refusal.
+    What the caller of `load` can permit is no refusal, but for changed weights.
     """
     yield from (finding.error() for finding in loading_findings(tree))
     permissions = permit(allow_pickle=True, missing_weights="meta")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import io
 from collections.abc import Callable
@@ -57,6 +58,15 @@ def _fake() -> bytes:
         return saved(ep)
 
 
+def _changed() -> bytes:
+    ep = linear_program()
+    changed = copy.copy(ep)
+    bias = torch.nn.Parameter(ep.state_dict["linear.bias"].detach().double())
+    changed._state_dict = {**ep.state_dict, "linear.bias": bias}
+    with pytest.warns(UserWarning, match="of dtype FLOAT as in the graph, found DOUBLE"):
+        return saved(changed)
+
+
 #: What lets a file through: the file, the option, the error without it.
 PERMITTING: dict[str, tuple[Callable[[], bytes], Any, type[Exception], str]] = {
     "verify": (_damaged, False, DeserializeError, "expected bytes with CRC"),
@@ -64,6 +74,7 @@ PERMITTING: dict[str, tuple[Callable[[], bytes], Any, type[Exception], str]] = {
     "allow_pickle": (_pair, True, UnsafeArtifactError, r"Pass types=\[TwoTensor\]"),
     "allow_operators": (_printing, ["higher_order.print"], UnsafeArtifactError, r"allow_operators=\['higher"),
     "missing_weights": (_fake, "meta", DeserializeError, "missing_weights='meta'"),
+    "changed_weights": (_changed, True, DeserializeError, "changed_weights=True"),
 }
 
 #: What keeps a file out: the file, the option, the error with it.

@@ -14,12 +14,12 @@ from ..errors import DeserializeError
 from ..findings import Finding
 from ..generated import types
 from ..layouts import PARTS
-from ..permissions import ALLOW_PICKLE, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
+from ..permissions import ALLOW_PICKLE, CHANGED_WEIGHTS, MISSING_WEIGHTS, NO_PERMISSIONS, Permissions
 from .rules import Findings
 from .signatures import WEIGHTS, weight_names
 
-#: The hint for whoever meets weights that the graph does not expect, most likely in a program of their own.
-_CHANGED_LATER = "If the weights were changed after torch.export, change the module and export it again"
+#: What a weight is beside its bytes, and which of that its caller can permit to be another.
+_DESCRIBED = {"dtype": True, "extra_dtype": True, "layout": False, "sizes": True}
 
 _RECORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
 
@@ -67,7 +67,7 @@ def validate_payloads(
             findings.add("payload-record", field, error.message)
     for fqn in sorted(weights.config.keys() & constants.config.keys()):
         findings.add("payload-record", f"constants[{fqn[:80]!r}]", "expected a name that no weight has")
-    _check_signature(tree, weights, constants, findings)
+    _check_signature(tree, weights, constants, findings, permissions)
     for name, path in _loose_objects(tree.graph_module.graph, "graph_module.graph"):
         if name not in constants.config:
             findings.add("payload-missing", path, f"expected a payload for {name[:80]!r}, found none")
@@ -197,6 +197,7 @@ def _check_signature(
     weights: types.PayloadConfig,
     constants: types.PayloadConfig,
     findings: Findings,
+    permissions: Permissions,
 ) -> None:
     values = tree.graph_module.graph.tensor_values
     for index, spec in enumerate(tree.graph_module.signature.input_specs):
@@ -224,13 +225,12 @@ def _check_signature(
         meta = values.get(spec.value.arg.name)
         if meta is None or payload.tensor_meta is None or payload.use_pickle:
             continue
-        for field in ("dtype", "extra_dtype", "layout", "sizes"):
+        for field, may_change in _DESCRIBED.items():
             expected, found = getattr(meta, field), getattr(payload.tensor_meta, field)
-            if expected != found:
+            if expected != found and not (may_change and permissions.changed_weights):
                 wanted = f"{fqn[:80]!r} of {field} {_shown(expected)} as in the graph"
-                findings.add(
-                    "payload-differs", path, f"expected {wanted}, found {_shown(found)}", _CHANGED_LATER
-                )
+                hint = CHANGED_WEIGHTS if may_change else None
+                findings.add("payload-differs", path, f"expected {wanted}, found {_shown(found)}", hint)
 
 
 def _shown(value: IntEnum | list[types.SymInt] | None) -> str:

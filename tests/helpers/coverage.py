@@ -122,6 +122,9 @@ PyTorch loads such a program and cannot call it, as both are one attribute. Subm
 called so. So are weights and modules called like a part of the module of a program, such as `graph`, `code`
 or `meta`, unless they lie in another module.
 
+Weights that were replaced after the export by some of another dtype or size are refused, since the graph says
+otherwise; `save` warns, and `load(changed_weights=True)` takes them, as PyTorch does.
+
 Quantized dtypes such as `torch.quint8` as arguments, weights in layout `torch._mkldnn`, and weights of
 subclasses that `torch.save` refuses, as where their parts see one memory as two dtypes, are refused by both.
 

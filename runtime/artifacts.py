@@ -130,6 +130,7 @@ def deserialize(
     types: Iterable[type] = (),
     allow_pickle: bool = False,
     allow_operators: Iterable[str] = (),
+    changed_weights: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> ExportedProgram:
     """Make a program of four byte strings.
@@ -142,6 +143,7 @@ def deserialize(
         types: As for `load`.
         allow_pickle: As for `load`.
         allow_operators: As for `load`.
+        changed_weights: As for `load`.
         limits: As for `load`.
 
     Raises:
@@ -165,7 +167,11 @@ def deserialize(
     check_flags(allow_pickle=allow_pickle)
     trusted = isinstance(artifact, SerializedArtifact) and artifact.is_made_here()
     permissions = permit(
-        allow_pickle=allow_pickle or trusted, allow_operators=allow_operators, types=types, limits=limits
+        allow_pickle=allow_pickle or trusted,
+        allow_operators=allow_operators,
+        types=types,
+        limits=limits,
+        changed_weights=changed_weights,
     )
     check_versions(expected_opset_version, "expected_opset_version")
     devices = None if device is None else Devices(device)
@@ -190,7 +196,7 @@ def deserialize(
         example_inputs=example_inputs,
         permissions=permissions,
     )
-    check_weights(ep)
+    check_weights(ep, permissions)
     return ep
 
 

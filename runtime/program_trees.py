@@ -52,6 +52,7 @@ def from_tree(
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
     types: Iterable[type] = (),
     allow_operators: Iterable[str] = (),
+    changed_weights: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> torch.export.ExportedProgram:
     """Make a program of a tree.
@@ -68,6 +69,7 @@ def from_tree(
             programs that have example inputs.
         types: As for `load`.
         allow_operators: As for `load`.
+        changed_weights: As for `load`.
         limits: As for `load`.
 
     Raises:
@@ -101,7 +103,9 @@ def from_tree(
             raise TypeError(
                 f"expected weights[{fqn!r:.80}] as a tensor or payload, found {described(weight)}"
             )
-    permissions = permit(allow_operators=allow_operators, types=types, limits=limits)
+    permissions = permit(
+        allow_operators=allow_operators, types=types, limits=limits, changed_weights=changed_weights
+    )
     check_types(tree)
     check_loadable(tree, permissions=permissions)
     state_dict, objects = _without_payloads(weights, constants, permissions)
@@ -116,7 +120,7 @@ def from_tree(
         example_inputs=example_inputs,
         permissions=permissions,
     )
-    check_weights(ep)
+    check_weights(ep, permissions)
     return ep
 
 

@@ -62,6 +62,21 @@ def test_changed_weights_are_taken_on_demand(
     assert torch.equal(pt2wire.load(io.BytesIO(saved(again))).module()(*ARGS), expected)
 
 
+@pytest.mark.parametrize("name", CHANGED)
+def test_changed_weights_are_taken_from_memory_on_demand(name: str) -> None:
+    ep = _changed(name)
+    weights = (pt2wire.to_tree(ep), ep.state_dict, ep.constants)
+    expected = ep.module()(*ARGS)
+    readers: list[Callable[..., ExportedProgram]] = [
+        lambda **options: pt2wire.deserialize(pt2wire.serialize(ep), **options),
+        lambda **options: pt2wire.from_tree(*weights, **options),
+    ]
+    for read in readers:
+        with pytest.raises(DeserializeError, match=r"or pass changed_weights=True"):
+            read()
+        assert torch.equal(read(changed_weights=True).module()(*ARGS), expected)
+
+
 def test_weights_of_another_layout_are_refused_all_the_same() -> None:
     ep = torch.export.export(Scaled(), ARGS)
     ep.state_dict["c"] = torch.ones(3).to_sparse()

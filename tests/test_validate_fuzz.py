@@ -76,6 +76,7 @@ _REASONS = {
     "expected a class that is registered with pytree": "libraries register classes",
     "is not in the state dict": "validation of a tree does not see its weights",
     "Give the weights of the program": "likewise",
+    "pass changed_weights=True": "likewise",
     "Non-persistent buffer count is in the state dict": "likewise",
     # pt2wire's: what it does not read yet.
     "cannot be read yet": "each says what",

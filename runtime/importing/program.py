@@ -16,7 +16,7 @@ from ..errors import DeserializeError
 from ..generated import types
 from ..guard_inputs import program_inputs
 from ..guards import check_guard
-from ..permissions import NO_PERMISSIONS, Permissions
+from ..permissions import CHANGED_WEIGHTS, NO_PERMISSIONS, Permissions
 from .exact import import_plain_value
 from .example_inputs import modules_among
 from .faults import each, within
@@ -115,8 +115,12 @@ def import_program(
         return ep
 
 
-def check_weights(ep: ExportedProgram) -> None:
+def check_weights(ep: ExportedProgram, permissions: Permissions = NO_PERMISSIONS) -> None:
     """Refuse weights that are not as the graph has them: calls would fail, or compute something else.
+
+    Args:
+        ep: The program.
+        permissions: Whether they may have other sizes and dtypes.
 
     Raises:
         DeserializeError: One is missing, or has other sizes, another dtype or another layout.
@@ -125,13 +129,18 @@ def check_weights(ep: ExportedProgram) -> None:
     for index, (node, spec) in enumerate(_inputs(ep)):
         if spec.kind not in _WEIGHTS:
             continue
-        expected, found = _described(node.meta["val"]), _described(weights.get(spec.target))
-        if found != expected:
+        value, weight = node.meta["val"], weights.get(spec.target)
+        expected, found = _described(value), _described(weight)
+        may_change = isinstance(weight, torch.Tensor) and weight.layout is value.layout
+        if found != expected and not (may_change and permissions.changed_weights):
             raise DeserializeError(
                 f"expected {spec.target!r:.80} of {expected}, found {found}",
                 path=f"graph_module.signature.input_specs[{index}]",
-                hint="Give the weights of the program that the tree was made of, or others like them",
+                hint=CHANGED_WEIGHTS if may_change else _GIVEN,
             )
+
+
+_GIVEN = "Give the weights of the program that the tree was made of, or others like them"
 
 
 _WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)

@@ -89,10 +89,10 @@ def _metadata(*keys: str) -> bytes:
     return map_(STRING, STRING, *((string(key), string("v")) for key in keys))
 
 
-def _nested(levels: int) -> bytes:
-    """An Argument inside `levels - 1` others: one union a level."""
-    argument = _NONE
-    for _ in range(levels - 1):
+def _nested(levels: int, *unknown: tuple[int, int, bytes]) -> bytes:
+    """An Argument inside `levels - 1` others: one union a level, unknown fields in a struct on the last."""
+    argument = _argument(20, STRUCT, struct((10, STRING, string("x")), *unknown)) if unknown else _NONE
+    for _ in range(levels - (2 if unknown else 1)):
         argument = _argument(290, MAP, map_(STRING, STRUCT, (string("k"), argument)))
     return argument
 
@@ -183,6 +183,13 @@ MUSEUM = [
         _argument(999, MAP, b"\x01\x8b\x01a" * 100_000),
         r"more than 64 levels",
     ),
+    Exhibit(
+        "number_below_63_lists_in_unknown_field",
+        "Device",
+        struct((10, STRING, string("cpu")), (99, LIST, b"\x19" * 62 + list_(I32, number(1)))),
+        r"more than 64 levels",
+    ),
+    Exhibit("bool_below_64_structs", "Argument", _nested(64, (99, TRUE, b"")), r"more than 64 levels"),
     # Keys, members, fields
     Exhibit(
         "key_twice",
@@ -519,9 +526,10 @@ def test_what_a_newer_writer_adds_is_skipped_or_visible() -> None:
 
 def test_depth_limit_is_that_of_apache() -> None:
     cases = [("Argument", _nested(levels)) for levels in (63, 64, 65)]
+    cases += [("Argument", _nested(levels, (99, I32, number(1)))) for levels in (62, 63, 64)]
     ours = [outcome.ok for outcome in cpp.answers(cpp.dumper(), cases)]
     apache = [outcome.ok for outcome in cpp.answers(cpp.apache(), cases)]
-    assert ours == apache == [True, True, False]
+    assert ours == apache == [True, True, False] * 2
 
 
 def _colliding_keys(count: int) -> list[bytes]:

@@ -153,8 +153,10 @@ class CompactReader {
   static std::int32_t unzigzag(std::uint32_t n) noexcept { return static_cast<std::int32_t>((n >> 1) ^ (0 - (n & 1))); }
   static std::int64_t unzigzag(std::uint64_t n) noexcept { return static_cast<std::int64_t>((n >> 1) ^ (0 - (n & 1))); }
 
-  // Inside skipped fields containers count as levels too: they are what a hostile file would nest.
+  // Inside skipped fields containers count as levels too, as what a hostile file would nest, and, as in Thrift's own
+  // runtimes, what they hold.
   void skip_value(Wire wire, int depth) {
+    check_skipped(depth);
     switch (wire) {
       case Wire::stop: return;  // no header has it
       case Wire::boolean: case Wire::no: read_bool_item(); return;
@@ -165,39 +167,37 @@ class CompactReader {
       case Wire::f64: read_double(); return;
       case Wire::text: take_text(); return;
       case Wire::uuid: skip_bytes(16); return;
-      case Wire::list: case Wire::set: skip_list(depth + 1); return;
-      case Wire::map: skip_map(depth + 1); return;
-      case Wire::structure: skip_struct(depth + 1); return;
+      case Wire::list: case Wire::set: skip_list(depth); return;
+      case Wire::map: skip_map(depth); return;
+      case Wire::structure: skip_struct(depth); return;
     }
   }
 
   void skip_field(FieldHeader field, int depth) {
     check_field(field);
-    if (!fits(field.wire(), Wire::boolean)) skip_value(field.wire(), depth);
+    if (!fits(field.wire(), Wire::boolean)) return skip_value(field.wire(), depth + 1);
+    check_skipped(depth + 1);  // the value lies in the header
   }
 
   void skip_struct(int depth) {
-    check_skipped(depth);
     FieldHeader field;
     while (!(field = next_field(field)).is_end()) skip_field(field, depth);
   }
 
   void skip_list(int depth) {
-    check_skipped(depth);
     const ListHeader list = read_list();
     check_wire(list.item);
-    for (std::uint32_t i = 0; i != list.size; ++i) skip_value(list.item, depth);
+    for (std::uint32_t i = 0; i != list.size; ++i) skip_value(list.item, depth + 1);
   }
 
   void skip_map(int depth) {
-    check_skipped(depth);
     const MapHeader map = read_map();
     if (map.size == 0) return;
     check_wire(map.key);
     check_wire(map.value);
     for (std::uint32_t i = 0; i != map.size; ++i) {
-      skip_value(map.key, depth);
-      skip_value(map.value, depth);
+      skip_value(map.key, depth + 1);
+      skip_value(map.value, depth + 1);
     }
   }
 

@@ -283,6 +283,11 @@ EXHIBITS: dict[str, tuple[str, bytes, str]] = {
         b'{"type": "cpu", "core": [1, nul]}',
         "expected a value, found nul",
     ),
+    "bits that no byte needs": (
+        "GraphConstant",
+        b'{"name": "a", "target": "b", "data": "AAB="}',
+        "data: expected bytes in Base64, whose last digit holds no more than they need",
+    ),
     "an infinity by another name": ("Argument", b'{"as_float": "inf"}', 'found the string "inf"'),
     "an enum beyond 32 bits": (
         "Argument",

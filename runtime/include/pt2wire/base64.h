@@ -38,6 +38,8 @@ inline std::string from_base64(std::string_view text) {
     if (i % 4 != 3) continue;
     for (const int shift : {16, 8, 0}) bytes += static_cast<char>(bits >> shift & 0xff);
   }
+  const bool has_rest = bytes.find_first_not_of('\0', bytes.size() - padding) != std::string::npos;
+  if (has_rest) throw Error("expected bytes in Base64, whose last digit holds no more than they need");
   bytes.resize(bytes.size() - padding);
   return bytes;
 }

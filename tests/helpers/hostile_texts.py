@@ -247,6 +247,10 @@ for _name, _weight, _bias, _proves in (
     ("a weight in a weight", "a", "a.b", "weights hold no weights"),
     ("a weight in the place of a subgraph", "true_graph_0", "b", "no weight takes the place of a subgraph"),
     ("a weight called forward", "forward", "b", "no weight takes the place of a method"),
+    ("a weight called graph", "graph", "b", "no weight takes the place of a part of torch.fx"),
+    ("a weight called _guards_fn", "_guards_fn", "b", "no weight takes the place of the guards"),
+    ("a weight within _in_spec", "_in_spec.w", "b", "no module takes the place of the tree spec"),
+    ("a weight that a subgraph has", "true_graph_0.code", "b", "no weight takes the place of its code"),
 ):
     add("names", _name, _proves, _weights_named({"linear.weight": _weight, "linear.bias": _bias}))
 

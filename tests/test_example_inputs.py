@@ -443,15 +443,19 @@ def test_inputs_that_are_marked_for_tracing_come_back_with_their_marks(written_b
 @pytest.mark.parametrize(
     "marks",
     [
-        {"_dynamo_static_indices": {2}},
+        {"_dynamo_static_indices": {"0"}},
         {"_dynamo_static_indices": {True}},
         {"_dynamo_static_indices": 3},
         {"_dynamo_dynamic_range": {1}},
         {"_dynamo_dynamic_range": {torch._dynamo.decorators._DimRange(0, "", 1)}},  # type: ignore[arg-type]
         {"_dynamo_hint_overrides": {0: "text"}},
         {"_dynamo_unbacked_bounds": {0: (1,)}},
-        {"_dynamo_shape_ids": {5: "rows"}},
+        {"_dynamo_shape_ids": {"0": "rows"}},
         {"_dynamo_source": "text"},
+        {"_specialize_on": 3},
+        {"_specialize_on": {0: ["text"]}},
+        {"_specialize_on": {0: torch.ones(2)}},
+        {"_has_dynamo_dim_marking": "text"},
     ],
     ids=str,
 )

@@ -24,38 +24,30 @@ def range_class() -> type:
     return _DimRange
 
 
-def _bound(value: object) -> bool:
-    return value is None or type(value) is int
-
-
-def _is_range(value: Any, dimensions: range) -> bool:
-    # Nobody can have made one without having imported its class.
-    return (
-        f"{type(value).__module__} {type(value).__qualname__}" == RANGE
-        and value.dim in dimensions
-        and _bound(value.min)
-        and _bound(value.max)
-    )
-
-
-def _is_dimension(value: object, dimensions: range) -> bool:
-    return type(value) is int and value in dimensions
-
-
-def _is_hint(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return type(value) is int
 
 
-def _is_text(value: object) -> bool:
-    return type(value) is str
+def _is_bound(value: object) -> bool:
+    return value is None or type(value) is int
+
+
+def _is_range(value: Any) -> bool:
+    # Nobody can have made one without having imported its class.
+    is_one = f"{type(value).__module__} {type(value).__qualname__}" == RANGE
+    return is_one and _is_integer(value.dim) and _is_bound(value.min) and _is_bound(value.max)
+
+
+def _is_empty_list(value: object) -> bool:
+    return type(value) is list and not value
 
 
 def _are_bounds(value: object) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and all(map(_bound, value))
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_bound, value))
 
 
 #: Names of sets, and of what may be in them.
-_SETS: dict[str, Callable[[Any, range], bool]] = {
+_SETS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(
         (
             "_dynamo_dynamic_indices",
@@ -65,17 +57,22 @@ _SETS: dict[str, Callable[[Any, range], bool]] = {
             "_dynamo_strict_unbacked_indices",
             "_dynamo_propagated_dynamic_indices",
         ),
-        _is_dimension,
+        _is_integer,
     ),
     "_dynamo_dynamic_range": _is_range,
 }
 #: Names of dicts that have something of a dimension, and what.
 _TABLES: dict[str, Callable[[Any], bool]] = {
-    "_dynamo_hint_overrides": _is_hint,
+    "_dynamo_hint_overrides": _is_integer,
     "_dynamo_unbacked_bounds": _are_bounds,
-    "_dynamo_shape_ids": _is_text,
+    "_dynamo_shape_ids": lambda value: type(value) is str,
 }
-NAMES = frozenset({*_SETS, *_TABLES})
+#: Those whose names begin otherwise. Of functions to specialize on, a file has none.
+_OTHERS: dict[str, Callable[[Any], bool]] = {
+    "_has_dynamo_dim_marking": lambda value: type(value) is bool,
+    "_specialize_on": lambda value: type(value) is dict and all(map(_is_empty_list, value.values())),
+}
+NAMES = frozenset({*_SETS, *_TABLES, *_OTHERS})
 
 
 def marks_problem(tensor: torch.Tensor) -> str | None:
@@ -85,22 +82,24 @@ def marks_problem(tensor: torch.Tensor) -> str | None:
         >>> tensor = torch.ones(2)
         >>> tensor._dynamo_static_indices = {0}
         >>> marks_problem(tensor)
-        >>> tensor._dynamo_static_indices = {1}
+        >>> tensor._dynamo_static_indices = {"0"}
         >>> marks_problem(tensor)
         'expected notes on dimensions as PyTorch makes them, found others in _dynamo_static_indices'
     """
-    dimensions = range(-tensor.dim(), tensor.dim())
     for name, value in vars(tensor).items():
-        if name.startswith(PREFIX) and not _is_sound(name, value, dimensions):
+        if (name.startswith(PREFIX) or name in _OTHERS) and not _is_sound(name, value):
             return f"expected notes on dimensions as PyTorch makes them, found others in {name[:80]}"
     return None
 
 
-def _is_sound(name: str, value: Any, dimensions: range) -> bool:
+def _is_sound(name: str, value: Any) -> bool:
+    if name in _OTHERS:
+        return _OTHERS[name](value)
     if name in _SETS:
-        return type(value) is set and all(_SETS[name](item, dimensions) for item in value)
+        return type(value) is set and all(map(_SETS[name], value))
     return (
         name in _TABLES
         and type(value) is dict
-        and all(_is_dimension(key, dimensions) and _TABLES[name](item) for key, item in value.items())
+        and all(map(_is_integer, value))
+        and all(map(_TABLES[name], value.values()))
     )

@@ -164,10 +164,11 @@ def _parts(self: Any, x: torch.Tensor, condition: torch.Tensor) -> Any:
 
 
 @pytest.mark.parametrize("form", ["json", "thrift"])
-def test_nodes_that_are_no_calls_keep_names_and_notes_of_their_own(form: Any) -> None:
+def test_modules_and_nodes_that_are_no_calls_keep_names_and_notes_of_their_own(form: Any) -> None:
     inputs = torch.ones(2, 3), torch.tensor(True)
     ep = exported(_parts, *inputs)
-    for module in (ep.graph_module, *ep.graph_module.children()):
+    for name, module in ep.graph_module.named_modules():
+        module.meta["custom"] = {"of": name, "plain": [len(name)], "exact": (len(name),)}
         for node in module.graph.nodes:
             node.meta["custom"] = {"of": node.name, "number": (len(node.name),)}
     getters = [node for node in ep.graph.nodes if node.op == "get_attr"]
@@ -184,21 +185,28 @@ def test_nodes_that_are_no_calls_keep_names_and_notes_of_their_own(form: Any) ->
 
 @pytest.mark.parametrize("note", [b"bytes", torch.ops.aten.relu.default], ids=["bytes", "operator"])
 def test_what_no_note_can_hold_is_left_out_where_pytorch_drops_all_notes(note: Any) -> None:
-    ep = exported(lambda self, x: torch.split(x, 1)[0], torch.ones(2, 3))
-    dropped = [node for node in ep.graph.nodes if node.op != "call_function" or "getitem" in node.name]
-    assert {node.op for node in dropped} == {"placeholder", "call_function", "output"}
-    for node in dropped:
-        node.meta["custom"] = {"of": note}
+    ep = exported(_parts, torch.ones(2, 3), torch.tensor(True))
+    dropped: dict[str, Any] = {
+        node.name: node for node in ep.graph.nodes if node.op != "call_function" or "getitem" in node.name
+    } | dict(ep.graph_module.named_children())
+    assert {getattr(each, "op", "module") for each in dropped.values()} == {
+        "placeholder",
+        "call_function",
+        "get_attr",
+        "output",
+        "module",
+    }
+    for each in dropped.values():
+        each.meta = {**each.meta, "custom": {"of": note}}  # some nodes share one dictionary
     file = io.BytesIO()
     with pytest.warns(UserWarning) as warned:
         pt2wire.save(ep, file)
-    for node in dropped:
-        text = f"the note on `{node.name}` is left out: .* found {type(note).__name__}"
+    for name in dropped:
+        text = f"the note on `{name}` is left out: .* found {type(note).__name__}"
         assert any(re.search(text, str(warning.message)) for warning in warned)
     loaded = pt2wire.load(io.BytesIO(file.getvalue()))
-    assert all("custom" not in node.meta for node in loaded.graph.nodes)
-    for node in dropped:
-        del node.meta["custom"]
+    for each in dropped.values():
+        del each.meta["custom"]
     assert_same_program(ep, loaded)
 
 

@@ -107,6 +107,7 @@ def test_our_first_fields_are_those_of_the_design(then: Schema) -> None:
         "Graph.constants": (1005, "optional list<GraphConstant>"),
         "Graph.structures": (1007, "optional list<GraphStructure>"),
         "Graph.getitems": (1008, "optional list<GetItem>"),
+        "Graph.custom": (1009, "optional Value"),
         "Graph.get_attr_metadata": (1006, "optional map<string, Notes>"),
         "InputToConstantInputSpec.exact_value": (1000, "optional Value"),
         "ModuleCallSignature.exact_in_spec": (1000, "optional list<TreeSpecNode>"),

@@ -49,8 +49,8 @@ _OUTPUT_RANKS: dict[str, tuple[int, str | None]] = {
     "gradient_to_user_input": (6, None),
 }
 
-#: The fields of a graph that hold notes on nodes.
-_NOTES = ("placeholder_metadata", "output_metadata", "get_attr_metadata", "getitem_metadata")
+#: The fields of a graph that hold notes on nodes or on itself.
+_NOTES = ("placeholder_metadata", "output_metadata", "get_attr_metadata", "getitem_metadata", "custom")
 
 
 def canonicalize(tree: types.ExportedProgram) -> types.ExportedProgram:

@@ -170,7 +170,7 @@ def _reference(node: Node, values: Values) -> tuple[str, str]:
 
 def export_subgraph(node: Node, values: Values) -> types.GraphArgument:
     """Write the subgraph that a `get_attr` node stands for."""
-    from .graph import export_graph  # a graph holds nodes, nodes hold arguments, and those hold graphs
+    from .graph import export_inner_graph  # a graph holds nodes, nodes hold arguments, and those hold graphs
 
     name = str(node.target)
     module = attribute_of(node)
@@ -180,7 +180,7 @@ def export_subgraph(node: Node, values: Values) -> types.GraphArgument:
             hint="Of modules lowered to a backend, those are written that ExecuTorch or AOTInductor makes",
         )
     try:
-        graph = export_graph(module, Values(values.program))
+        graph = export_inner_graph(name, module, Values(values.program))
     except SerializeError as error:
         raise located(error, name) from error.__cause__
     # Several arguments may share one node.

@@ -203,8 +203,12 @@ def _holds_item(value: Any, values: Values) -> bool:
     return any(node.name in values.duplicates or node in values.nones for node in found)
 
 
-def export_note(note: Any) -> types.Value | None:
+def export_note(note: Any, *, beside_json: bool = True) -> types.Value | None:
     """Write a note that users left in `meta["custom"]`, or None where JSON says all there is.
+
+    Args:
+        note: The note.
+        beside_json: Whether JSON of it is written, too.
 
     Raises:
         SerializeError: For a note of types that neither JSON nor `Value` has.
@@ -214,7 +218,7 @@ def export_note(note: Any) -> types.Value | None:
         plain = plain_note(note, lost)
         for kind in lost:
             warn_user(f"a note of class {kind} comes back as the plain value that it is, without the class")
-        if is_empty(note) or _survives_json(plain):
+        if is_empty(note) or (beside_json and _survives_json(plain)):
             return None
         return export_plain_value(plain)
     except (SerializeError, RecursionError) as error:
@@ -249,15 +253,28 @@ def export_own_notes(node: Node, call: Node | None) -> types.Notes | None:
 
 
 def _notes(node: Node) -> types.Notes:
-    """What is kept about a node. PyTorch drops all of it, so a note that no field can hold is left out."""
-    try:
-        custom = export_note(node.meta.get("custom"))
-    except SerializeError as error:
-        warn_user(f"the note on `{node.name}` is left out: {error.message}")
-        custom = None
+    """What is kept about a node that is no call."""
+    custom = export_dropped_note(node.meta, node.name)
     return types.Notes(
         metadata=export_metadata(node.meta), custom=custom, module_stack=export_module_stack(node.meta)
     )
+
+
+def export_dropped_note(
+    meta: Mapping[str, Any], owner: str, *, beside_json: bool = True
+) -> types.Value | None:
+    """Write a note that PyTorch drops, so that one which no field can hold is left out, with a warning.
+
+    Args:
+        meta: The metadata that may have a note.
+        owner: What it is about, in the warning.
+        beside_json: As for `export_note`.
+    """
+    try:
+        return export_note(meta.get("custom"), beside_json=beside_json)
+    except SerializeError as error:
+        warn_user(f"the note on `{owner}` is left out: {error.message}")
+        return None
 
 
 def _equal(key: str, meta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:

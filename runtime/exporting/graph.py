@@ -17,7 +17,7 @@ from ..generated import types
 from ..objects import object_class
 from .arguments import export_argument, export_input
 from .delegates import is_lowered
-from .exact import comes_back, export_exact, export_notes, export_own_notes
+from .exact import comes_back, export_dropped_note, export_exact, export_notes, export_own_notes
 from .faults import located
 from .held_tensors import export_held_tensor, held_tensor, placed_by
 from .nodes import export_node
@@ -60,6 +60,19 @@ def export_graph(module: GraphModule, values: Values) -> types.Graph:
     add_subclasses(values)
     graph.getitems = list(values.items.values()) or None
     graph.order = export_order(module.graph, values)
+    return graph
+
+
+def export_inner_graph(name: str, module: GraphModule, values: Values) -> types.Graph:
+    """Write the graph of a subgraph, with what users noted on it.
+
+    Args:
+        name: What the subgraph is called.
+        module: As for `export_graph`.
+        values: As for `export_graph`.
+    """
+    graph = export_graph(module, values)
+    graph.custom = export_dropped_note(module.meta, name, beside_json=False)
     return graph
 
 

@@ -12,7 +12,7 @@ from ..errors import DeserializeError
 from ..generated import types
 from ..items import MADE_UP, by_owner
 from .arguments import import_argument
-from .exact import import_enum_input, import_exact
+from .exact import import_enum_input, import_exact, import_plain_value
 from .faults import cause_of, located, within
 from .held_tensors import import_held_tensors, place_held_tensors
 from .items import check_all_made
@@ -85,11 +85,15 @@ def import_subgraph(tree: types.Graph, values: Values) -> GraphModule:
     except DeserializeError as error:
         raise located(error, "graph") from cause_of(error)
     try:
-        return GraphModule(inner.module, inner.graph)
+        module = GraphModule(inner.module, inner.graph)
     except SyntaxError as error:
         raise DeserializeError(
             "expected a graph with valid names, found one whose source does not compile"
         ) from error
+    if tree.custom is not None:
+        with within("graph.custom"):
+            module.meta["custom"] = import_plain_value(tree.custom, values.program.permissions.types)
+    return module
 
 
 _INPUT_MEMBERS = {

@@ -265,6 +265,17 @@ def check_notes(scope: Scope, field: str, notes: Mapping[str, types.Notes], name
                 scope.add(fault.rule, fault.message, ".module_stack")
 
 
+def check_module_note(scope: Scope, note: types.Value) -> None:
+    """Checks the note on the module of a subgraph, for which PyTorch has no room."""
+    scope.at = ("custom",)
+    if scope.depth == 0:
+        scope.add("exact", "expected the note on the top graph in GraphModule, found it in Graph")
+    try:
+        _note(note, scope.program.permissions.limits.nested_graphs)
+    except _Problem as problem:
+        scope.add("exact", str(problem))
+
+
 def note_problems(note: types.Value, text: str | None, limits: Limits = DEFAULT_LIMITS) -> Iterator[str]:
     """What is wrong with a note, next to the JSON that PyTorch reads; None where there is none.
 

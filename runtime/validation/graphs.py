@@ -15,7 +15,14 @@ from ..operators import (
     TargetKind,
 )
 from .arguments import DEFINES, argument_names, check_argument, check_argument_name
-from .exact import check_exact_inputs, check_exact_output, check_notes, check_order, note_problems
+from .exact import (
+    check_exact_inputs,
+    check_exact_output,
+    check_module_note,
+    check_notes,
+    check_order,
+    note_problems,
+)
 from .held_tensors import check_held_tensors
 from .items import check_items, check_items_done
 from .metadata import metadata_problems, module_stack_problems
@@ -73,6 +80,8 @@ def _check_graph(scope: Scope, constant_names: Iterable[str]) -> None:
         check_notes(scope, "placeholder_metadata", graph.placeholder_metadata, scope.taken)
     if graph.output_metadata is not None:
         check_notes(scope, "output_metadata", graph.output_metadata, {"output"})
+    if graph.custom is not None:
+        check_module_note(scope, graph.custom)
     for index, node in enumerate(graph.nodes):
         scope.node = node
         _check_node(scope, node, index)

@@ -133,7 +133,8 @@ programs.
 
 A note under `custom` that holds something else than texts, numbers, lists, tuples and dicts, such as bytes,
 a tensor, an operator or a node, is refused by name on a call and on the graph, by PyTorch too. On an input,
-an output or another node that is no call, whose notes PyTorch drops, pt2wire leaves it out, with a warning.
+an output, a subgraph or another node that is no call, whose notes PyTorch drops, pt2wire leaves it out, with
+a warning.
 A note of a class of its own, such as an `OrderedDict`, a `torch.Size` or a NumPy `float64`, comes back
 without the class, as PyTorch has it; a warning says so.
 

@@ -7,7 +7,7 @@ import json
 
 from pt2wire.generated import types
 
-from .lies import CALLS, GRAPH, IN_COND, Tree, lie, node_of
+from .lies import CALLS, GRAPH, IN_COND, Tree, lie, node_of, sign
 
 
 @lie(
@@ -41,6 +41,15 @@ def keywords_in_another_order(tree: Tree) -> None:
 def branches_without_outputs(tree: Tree) -> None:
     for branch in node_of(tree, "cond").inputs[1:3]:
         branch.arg.as_graph.graph.outputs.clear()
+
+
+@lie(
+    "exact", f"{GRAPH}.nodes[5].inputs[1].arg.as_graph.graph.custom", "expected a constant, found as_operator"
+)
+def note_on_a_branch_that_names_an_operator(tree: Tree) -> None:
+    sign(tree)
+    branch = node_of(tree, "cond").inputs[1].arg.as_graph.graph
+    branch.custom = types.Value.of_operator("torch.ops.aten.relu.default")
 
 
 @lie(

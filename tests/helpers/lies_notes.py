@@ -134,6 +134,12 @@ def notes_on_a_subgraph_that_is_none(tree: Tree) -> None:
     tree.graph_module.graph.get_attr_metadata = {"sin": types.Notes({}, None)}
 
 
+@lie("exact", f"{GRAPH}.custom", "expected the note on the top graph in GraphModule, found it in Graph")
+def note_on_the_top_graph_beside_its_module(tree: Tree) -> None:
+    sign(tree)
+    tree.graph_module.graph.custom = Value.of_int(1)
+
+
 @lie("exact", f"{GRAPH}.getitem_metadata.sin", "expected the name of a node with notes, found 'sin'")
 def notes_on_an_item_that_is_a_call(tree: Tree) -> None:
     sign(tree)

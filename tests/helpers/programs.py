@@ -95,6 +95,8 @@ def _graph_module(path: str, module: GraphModule) -> Iterator[tuple[str, str]]:
     # Brackets of both kinds look the same here, because containers are compared argument by argument.
     yield f"{path} text", str(module.graph).translate(str.maketrans("()", "[]")).replace(",]", "]")
     yield f"{path} nodes", _names(module.graph.nodes)
+    if module.meta.get("custom"):
+        yield f"{path} note", _describe(module.meta["custom"])
     for node in module.graph.nodes:
         yield from _node(f"{path}.{node.name}", node)
     # By name: PyTorch attaches submodules while it reads nodes, exporters as they trace.

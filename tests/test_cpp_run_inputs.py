@@ -340,6 +340,18 @@ def test_guards_on_what_is_no_input_are_refused(tmp_path: Path) -> None:
     ]
 
 
+def test_chains_of_comparisons_are_computed_once(tmp_path: Path) -> None:
+    guard = "1"
+    for _ in range(60):
+        guard = f"0 <= ({guard}) <= 1"
+    ep = _export(lambda self, x: x + x.size(0), (ones(5),), (_AUTO,))
+    paths = _save(ep, tmp_path, "model", [ones(5)])
+    archive = pt2wire.read(paths[0])
+    archive.programs["model"].guards_code = [guard]
+    pt2wire.write(archive, paths[0], compress=False, allow_unsound=True)
+    assert run_all([paths]) == ["ok"]
+
+
 # -- numbers of other types than the schema's --------------------------------------------------------------
 
 

@@ -19,8 +19,8 @@ namespace run {
 using Symbols = std::map<std::string, IValue, std::less<>>;
 
 /// Whether a function computes all its arguments, or is one of Python's that compute no more than they need:
-/// `a and b`, `a or b`, and `b if a else c`.
-enum class Order { all, both, either, choice };
+/// `a and b`, `a or b`, `b if a else c`, and `a < b < c`, which computes b once.
+enum class Order { all, both, either, choice, chain };
 
 /// A number, a symbol, or a function of others.
 struct Expression {
@@ -30,15 +30,16 @@ struct Expression {
   std::string_view name;                                       ///< the function's
   std::vector<Expression> items;  ///< of a function of two, there may be more: `a + b + c`
   Order order = Order::all;
+  std::vector<Function> relations;  ///< of a chain, one between each two items
 
-  static Expression of(IValue number) { return {std::move(number), {}, nullptr, {}, {}}; }
-  static Expression in_order(Order order, std::vector<Expression> items) { return {{}, {}, nullptr, {}, std::move(items), order}; }
+  static Expression of(IValue number) { return {std::move(number), {}, nullptr, {}, {}, Order::all, {}}; }
+  static Expression in_order(Order order, std::vector<Expression> items) { return {{}, {}, nullptr, {}, std::move(items), order, {}}; }
   static Expression call(std::string_view name, std::vector<Expression> items) {
     const auto& found = symbolic_functions().at(name);
     const bool folds = found.first == 2 && items.size() > 2;
     const bool fewer = name == "builtins.round" && items.size() == 1;
     if (items.size() != found.first && !folds && !fewer) fail("wrong number of arguments of " + quoted(name));
-    return {{}, {}, &found, name, std::move(items)};
+    return {{}, {}, &found, name, std::move(items), Order::all, {}};
   }
 
   /// Its value; nothing while a symbol in it is unknown.
@@ -74,10 +75,22 @@ struct Expression {
 
  private:
   std::optional<IValue> evaluate_in_order(const Symbols& symbols) const {
-    const std::optional<IValue> first = items[0].evaluate(symbols);
+    std::optional<IValue> first = items[0].evaluate(symbols);
     if (!first) return std::nullopt;
+    if (order == Order::chain) return evaluate_chain(std::move(*first), symbols);
     if (order == Order::choice) return items[is_true(*first) ? 1 : 2].evaluate(symbols);
     return is_true(*first) == (order == Order::both) ? items[1].evaluate(symbols) : first;
+  }
+
+  std::optional<IValue> evaluate_chain(IValue left, const Symbols& symbols) const {
+    IValue result(true);
+    for (std::size_t i = 0; i != relations.size() && is_true(result); ++i) {
+      std::optional<IValue> right = items[i + 1].evaluate(symbols);
+      if (!right) return std::nullopt;
+      result = relations[i]({std::move(left), *right}).at(0);
+      left = std::move(*right);
+    }
+    return result;
   }
 };
 

@@ -66,19 +66,21 @@ class PythonReader : TextCursor {
     return negated ? Expression::call("torch.sym_not", {std::move(result)}) : result;
   }
 
-  /// `a < b`, or `a < b < c`, which is `a < b and b < c`.
+  /// `a < b`, or `a < b < c`.
   Expression comparison() {
-    static const Table relations{{"==", "_operator.eq"}, {"!=", "_operator.ne"}, {"<=", "_operator.le"},
+    static const Table operators{{"==", "_operator.eq"}, {"!=", "_operator.ne"}, {"<=", "_operator.le"},
                                  {">=", "_operator.ge"}, {"<", "_operator.lt"},  {">", "_operator.gt"}};
-    Expression left = bits();
-    std::optional<Expression> result;
-    while (const auto name = take_one(relations)) {
-      Expression right = bits();
-      Expression next = Expression::call(*name, {std::move(left), right});
-      result = result ? Expression::in_order(Order::both, {std::move(*result), std::move(next)}) : std::move(next);
-      left = std::move(right);
+    Items items;
+    items.push_back(bits());
+    std::vector<Function> relations;
+    while (const auto name = take_one(operators)) {
+      relations.push_back(symbolic_functions().at(*name).second);
+      items.push_back(bits());
     }
-    return result ? std::move(*result) : std::move(left);
+    if (relations.empty()) return std::move(items[0]);
+    Expression chain = Expression::in_order(Order::chain, std::move(items));
+    chain.relations = std::move(relations);
+    return chain;
   }
 
   Expression bits() {

@@ -192,12 +192,14 @@ def _field_order(schema: Schema) -> Iterator[Report]:
 
 def _field_count(schema: Schema) -> Iterator[Report]:
     for definition in schema.types.values():
-        beyond = definition.fields[MAX_FIELDS:] if definition.kind is Kind.STRUCT else ()
+        beyond = definition.fields[MAX_FIELDS:]
         if beyond:
-            message = (
-                f"the struct `{definition.name}` has {len(definition.fields)} fields, more than {MAX_FIELDS}"
+            kind, word = definition.kind.value, "field" if definition.kind is Kind.STRUCT else "member"
+            count = f"{len(definition.fields)} {word}s, more than {MAX_FIELDS}"
+            message = f"the {kind} `{definition.name}` has {count}"
+            hint = (
+                f"Move some, such as `{beyond[0].name}`, into a {kind} of their own that is one {word} here"
             )
-            hint = f"Move some, such as `{beyond[0].name}`, into a struct of their own that is one field here"
             yield Report(beyond[0].position, message, hint)
 
 

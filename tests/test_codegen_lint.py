@@ -376,6 +376,21 @@ PAIRS = [
     ),
     pair(
         "too-many-fields",
+        member(
+            "".join(f"y{n}: {{id: {n}, type: i64, doc: Y.}}\n    " for n in range(100, 99 + MAX_FIELDS))
+            + f"{MARK}last: {{id: 900, type: i64, doc: Y.}}"
+        ),
+        member("y: {id: 20, type: i64, doc: Y.}"),
+        "members, more than 64",
+    ),
+    pair(
+        "keyword",
+        field(f"{MARK}typeof: {{id: 20, type: i64, doc: Y.}}"),
+        field("type_of: {id: 20, type: i64, doc: Y.}"),
+        "`A.typeof` is a word of its own in C++",
+    ),
+    pair(
+        "too-many-fields",
         many_fields(MAX_FIELDS, MARK),
         many_fields(MAX_FIELDS - 1),
         "the struct `A` has 65 fields, more than 64",

@@ -202,6 +202,21 @@ class _Popping(_Pushing):
         return x + torch.ops._TorchScriptTesting.queue_pop(self.held)
 
 
+class _Sized(_Pushing):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.held.size()  # type: ignore[no-any-return]
+
+
+def test_numbers_that_methods_give_are_told_to_be_refused_by_pytorch() -> None:
+    ep, file = torch.export.export(_Sized(queue()), (torch.ones(2),), strict=False), io.BytesIO()
+    with pytest.warns(
+        UserWarning, match="export.load will refuse .*: a number as the only result of `call_torchbind`"
+    ):
+        pt2wire.save(ep, file)
+    with pytest.raises(RuntimeError, match="error when deserializing"):
+        pytorch_load(file.getvalue())
+
+
 def test_programs_share_objects_as_before() -> None:
     shared, x = queue(), torch.ones(1)
     programs = {kind.__name__: torch.export.export(kind(shared), (x,)) for kind in (_Pushing, _Popping)}

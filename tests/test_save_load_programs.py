@@ -9,7 +9,7 @@ import logging
 import tarfile
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +29,7 @@ from .helpers.archives import (
 )
 from .helpers.exporting import exported
 from .helpers.models import MODELS
+from .helpers.programs import assert_same_program
 
 
 def test_warnings_point_at_the_line_that_called(tmp_path: Path) -> None:
@@ -59,6 +60,34 @@ def test_warnings_from_below_what_python_decorates_point_there_too() -> None:
     for warning in caught:
         assert warning.filename == __file__
         assert "# this line" in Path(__file__).read_text().splitlines()[warning.lineno - 1]
+
+
+@pytest.fixture
+def nothing() -> Iterator[Any]:
+    """An operator that gives a list of no tensors."""
+    library = torch.library.Library("pt2wire_nothing", "DEF")
+    library.define("nothing(Tensor x) -> Tensor[]")
+    library.impl("nothing", lambda x: [], "CompositeExplicitAutograd")
+    torch.library.register_fake("pt2wire_nothing::nothing", lambda x: [], lib=library)
+    yield torch.ops.pt2wire_nothing.nothing.default
+    library._destroy()
+
+
+@pytest.mark.parametrize(
+    ("forward", "told"),
+    [
+        (lambda nothing, x: (x + 1, "text"), "a text as an output"),
+        (lambda nothing, x: (nothing(x), x + 1), "an empty list as the result of `nothing`"),
+    ],
+    ids=["text", "empty list"],
+)
+def test_a_warning_tells_what_pytorch_will_refuse(nothing: Any, forward: Any, told: str) -> None:
+    ep, file = exported(lambda self, x: forward(nothing, x), torch.ones(4)), io.BytesIO()
+    with pytest.warns(UserWarning, match=f"^model: torch.export.load will refuse this program, .*: {told}$"):
+        pt2wire.save(ep, file)
+    assert_same_program(ep, pt2wire.load(file))
+    with pytest.raises(RuntimeError, match="error when deserializing"):
+        torch.export.load(file)
 
 
 # Paths and file objects.

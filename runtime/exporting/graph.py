@@ -111,7 +111,7 @@ def _export_input(node: Node, value: Any, values: Values) -> types.Argument:
 
 def _export_number(node: Node, value: Any, values: Values) -> types.Argument:
     kind = "float" if isinstance(value, torch.SymFloat) else "bool"
-    values.program.refused.append(f"the symbolic {kind} `{node.name}` as an input of a subgraph")
+    values.program.refused.append(f"the symbolic {kind} `{node.name}` as an input")
     return _export_input(node, value, values)
 
 
@@ -191,12 +191,22 @@ def _add_output(node: Node, graph: types.Graph, values: Values) -> None:
     values.order += [each.name for each in held if placed_by(each) is None]
     values.order.append(node.name)
     graph.outputs = [export_input(node, output, values) for output in outputs]
+    for each in graph.outputs:
+        if (what := _NOT_READ.get(each.type)) is not None:
+            values.program.refused.append(f"{what(each.value)} as an output")
     # Subgraphs return tuples, and so does the program.
     pairs = zip(graph.outputs, outputs, strict=True)
     if isinstance(node.args[0], list) or not all(comes_back(*pair, values) for pair in pairs):
         graph.exact_output = export_exact(node.args[0], values)
     if (notes := export_notes(node)) is not None:
         graph.output_metadata = {node.name: notes}
+
+
+#: Members of outputs that PyTorch's reader does not know there, with what they are to users.
+_NOT_READ: dict[str, Callable[[Any], str]] = {
+    "as_string": lambda text: "a text",
+    "as_custom_obj": lambda value: f"the custom object `{value.name}`",
+}
 
 
 def _refuse(node: Node, graph: types.Graph, values: Values) -> None:

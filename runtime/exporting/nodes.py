@@ -14,6 +14,7 @@ from torch.fx import Node
 from ..errors import SerializeError
 from ..extensions import is_extension, schema_of
 from ..generated import types
+from ..items import SYMBOLIC
 from ..operators import (
     ENTER_AUTOCAST,
     EXIT_AUTOCAST,
@@ -85,6 +86,9 @@ def _export_higher_order(node: Node, values: Values) -> types.Node:
         _warn_of_policy(node)
     call = _export_call(node, values, single_tensor=isinstance(node.meta.get("val"), torch.Tensor))
     _note_without_results(call, values)
+    if not isinstance(node.meta["val"], tuple) and call.outputs[0].type in SYMBOLIC:
+        # PyTorch takes it for a result in a tuple, with the name of the call for two nodes.
+        values.program.refused.append(f"a number as the only result of `{call.name}`")
     return call
 
 
@@ -290,6 +294,8 @@ def _export_operator_outputs(node: Node, values: Values) -> list[types.Argument]
     if not returns:
         return []
     if returns == ("List[Tensor]",):
+        if not node.meta["val"]:
+            values.program.refused.append(f"an empty list as the result of `{node.name}`")
         return [_export_tensors(node.meta["val"], [node], f"{node.name}_unused", values)]
     if len(returns) == 1:
         return _export_single(node, values)

@@ -82,8 +82,8 @@ _ARGUMENT_SPECS: dict[type, Callable[[Any, Values], types.Argument]] = {
 
 
 def _export_condition(name: str, values: Values) -> types.Argument:
-    # The format has room for it, and PyTorch's reader knows it, but not as an output of the program.
-    values.program.refused.append(f"the symbolic bool `{name}` as an output")
+    # The format has room for it, and PyTorch's reader knows it, but not in a signature.
+    values.program.refused.append(f"the symbolic bool `{name}` as an input or output")
     return types.Argument.of_sym_bool(types.SymBoolArgument.of_name(name))
 
 
@@ -226,8 +226,6 @@ def _export_user_output(spec: OutputSpec, values: Values) -> types.OutputSpec:
         argument = types.Argument.of_none(True)  # which member it is stands in `Graph.exact_output`
     else:
         argument = export_argument_spec(spec.arg, values)
-    if isinstance(spec.arg, CustomObjArgument):
-        values.program.refused.append(f"the custom object `{spec.arg.name}` as an output")
     return types.OutputSpec.of_user_output(types.UserOutputSpec(arg=argument))
 
 

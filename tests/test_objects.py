@@ -6,6 +6,7 @@ import contextlib
 import io
 import pickle
 import random
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from pt2wire.inspecting import summarize
 from pt2wire.validation.payloads import validate_payloads
 from torch._export.serde import serialize as torch_serialize
 
+from .helpers.exporting import exported
 from .helpers.models_objects import OBJECTS, OBJECTS_BEYOND
-from .helpers.objects import Counter, Factor, queue
+from .helpers.objects import SCRIPT, Counter, Factor, queue
 from .helpers.oracles import (
     PROMISES,
     PROMISES_BEYOND_PYTORCH,
@@ -215,6 +217,26 @@ def test_numbers_that_methods_give_are_told_to_be_refused_by_pytorch() -> None:
         pt2wire.save(ep, file)
     with pytest.raises(RuntimeError, match="error when deserializing"):
         pytorch_load(file.getvalue())
+
+
+def _counter_with(tensor: torch.Tensor) -> Counter:
+    counter = Counter(1)
+    counter.tensor = tensor  # type: ignore[attr-defined]
+    return counter
+
+
+@pytest.mark.parametrize("make", [SCRIPT._ContainsTensor, _counter_with], ids=["script", "opaque"])
+def test_a_warning_tells_of_objects_that_hold_memory_of_weights(make: Any) -> None:
+    ep, memory = exported(lambda self, x: x + 1, torch.ones(2)), torch.ones(4)
+    ep.constants["held"] = make(memory)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pt2wire.save(ep, io.BytesIO())
+    ep.state_dict["weight"] = memory[2:]
+    file = io.BytesIO()
+    with pytest.warns(UserWarning, match="model: the object 'held' holds memory of 'weight', and a copy"):
+        pt2wire.save(ep, file)
+    assert type(pt2wire.load(file, allow_pickle=True).constants["held"]) is type(ep.constants["held"])
 
 
 def test_programs_share_objects_as_before() -> None:

@@ -7,6 +7,7 @@ tensor's memory.
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, is_fake
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 from ..archive.extents import check_payload
 from ..archive.records import (
@@ -40,6 +42,7 @@ from ..tensor_memory import (
     storage_key,
     subclass_parts,
 )
+from ..warning import warn_user
 from .exact import class_path
 from .example_inputs import DEFAULT_PICKLE_PROTOCOL, pickled
 from .faults import located
@@ -60,6 +63,19 @@ class SharedMemory:
     names: Mapping[Hashable, str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """A custom object that was pickled.
+
+    Attributes:
+        value: The object: its id is free for others once it is gone.
+        storages: Those of the tensors that its pickle holds.
+    """
+
+    value: Any
+    storages: frozenset[Hashable]
+
+
 @dataclass(slots=True)
 class PayloadRecords:
     """The payloads of an archive in the making, shared by its programs.
@@ -74,7 +90,7 @@ class PayloadRecords:
     contents: dict[str, Callable[[], memoryview]] = field(default_factory=dict)
     _path_names: dict[Hashable, str] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
-    _objects: list[Any] = field(default_factory=list)
+    _objects: dict[str, _Object] = field(default_factory=dict)
 
     def add(self, tensor: torch.Tensor, meta: TensorMeta, folder: str, prefix: str) -> str:
         """The name of the payload in `folder` that holds the tensor's storage.
@@ -116,11 +132,16 @@ class PayloadRecords:
         key = (folder, "object", id(value))
         path_name = self._path_names.get(key)
         if path_name is None:
-            prefix, data = _pickled_object(value, pickle_protocol)
+            prefix, data, tensors = _pickled_object(value, pickle_protocol)
             path_name = self._path_names[key] = self._new_name(folder, prefix)
             self.contents[folder + path_name] = lambda: memoryview(data)
-            self._objects.append(value)  # an id is free for others once its object is gone
+            storages = frozenset(map(storage_key, tensors)) - {None}
+            self._objects[path_name] = _Object(value, storages)
         return path_name
+
+    def storages_in(self, path_name: str) -> frozenset[Hashable]:
+        """The storages of tensors that an object of that name was pickled with."""
+        return self._objects[path_name].storages
 
 
 def _pickled_tensor(fqn: str, tensor: torch.Tensor) -> memoryview:
@@ -134,11 +155,30 @@ def _pickled_tensor(fqn: str, tensor: torch.Tensor) -> memoryview:
         ) from error
 
 
-def _pickled_object(value: Any, pickle_protocol: int) -> tuple[str, bytes]:
+class _Pickler(pickle.Pickler):
+    """Pickles as `pickle.dumps` does, and knows the tensors that it came by."""
+
+    def __init__(self, file: io.BytesIO, protocol: int) -> None:
+        super().__init__(file, protocol)
+        self.tensors: list[torch.Tensor] = []
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            self.tensors.append(value)
+        return NotImplemented
+
+
+def _pickled_object(value: Any, pickle_protocol: int) -> tuple[str, bytes, list[torch.Tensor]]:
+    """How the record of an object is called, its pickle, and the tensors in that."""
     try:
         if isinstance(value, torch.ScriptObject):
-            return SCRIPT_OBJECT_PREFIX, torch._C._pickle_save(value)
-        return OPAQUE_OBJECT_PREFIX, pickle.dumps(value, protocol=pickle_protocol)
+            data = torch._C._pickle_save(value)
+            state = pytree.tree_leaves(value.__getstate__())
+            return SCRIPT_OBJECT_PREFIX, data, [leaf for leaf in state if isinstance(leaf, torch.Tensor)]
+        file = io.BytesIO()
+        pickler = _Pickler(file, pickle_protocol)
+        pickler.dump(value)
+        return OPAQUE_OBJECT_PREFIX, file.getvalue(), pickler.tensors
     except Exception as error:  # of the object's own methods
         raise SerializeError(
             f"cannot pickle an object of class {object_class(value)} ({type(error).__name__}: "
@@ -191,11 +231,17 @@ def export_constants(
     """
     tensors = {fqn: value for fqn, value in constants.items() if object_class(value) is None}
     config = _export(tensors, records, CONSTANTS, TENSOR_PREFIX, state_dict).config
+    named = first_in_storages({**state_dict, **tensors})
     for fqn in (fqn for fqn in constants if fqn not in tensors):
         try:
             path_name = records.add_object(constants[fqn], CONSTANTS, pickle_protocol)
         except SerializeError as error:
             raise located(error, fqn) from error.__cause__
+        for storage in sorted(records.storages_in(path_name) & named.keys(), key=named.__getitem__):
+            warn_user(
+                f"the object {fqn!r} holds memory of {named[storage]!r}, and a copy of it once loaded: what "
+                "changes one will not change the other"
+            )
         config[fqn] = PayloadMeta(path_name=path_name, is_param=False, use_pickle=True, tensor_meta=None)
     return PayloadConfig(config={fqn: config[fqn] for fqn in constants})
 

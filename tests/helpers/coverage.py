@@ -94,7 +94,11 @@ Nor is compared what follows, which neither keeps as it was:
   they are integers that a call finds;
 * the `type` of a node, the `target` of an input where it is not its name, nodes that get an attribute which
   nothing uses, and submodules that nothing calls, are gone; a constant tensor is no `persistent` one;
-* nodes that `run_decompositions` adds to a loaded program may have other numbers in their names.
+* nodes that `run_decompositions` adds to a loaded program may have other numbers in their names, and checks
+  of sizes that the graph has already, as with `prefer_deferred_runtime_asserts_over_guards`, are not added
+  a second time;
+* a call that stands before the last input of a graph stands behind it;
+* a `torch_fn` or `source_fn_stack` whose texts hold the `;` or `,` between its items comes back split there.
 
 Nor does either keep what PyTorch notes for itself while it traces, most of which it notes anew when a
 loaded program is decomposed or compiled: of a node `tensor_meta`, `example_value`, `seq_nr`,
@@ -124,6 +128,12 @@ or `meta`, unless they lie in another module.
 
 Weights that were replaced after the export by some of another dtype or size are refused, since the graph says
 otherwise; `save` warns, and `load(changed_weights=True)` takes them, as PyTorch does.
+
+A custom object that holds a tensor comes back with one of its own, also where that shared memory with a
+weight, so that a change of one is no longer one of the other. `save` warns of it.
+
+Operators that return lists of numbers or of optional tensors, such as `int[]` or `Tensor?[]`, alone or among
+other results, are refused by both.
 
 Quantized dtypes such as `torch.quint8` as arguments, weights in layout `torch._mkldnn`, and weights of
 subclasses that `torch.save` refuses, as where their parts see one memory as two dtypes, are refused by both.

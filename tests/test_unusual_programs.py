@@ -66,7 +66,7 @@ def _replaced(module: nn.Module, ep: ExportedProgram) -> None:
     [
         (
             _halved,
-            r"expected 'weight' of dtype FLOAT as in the graph, found HALF. If the weights were changed",
+            r"expected 'weight' of dtype FLOAT as in the graph, found HALF. If they were changed",
         ),
         (_replaced, r"expected 'weight' of sizes \[3, 3\] as in the graph, found \[4, 3\]"),
     ],

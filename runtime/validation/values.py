@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..errors import DeserializeError
 from ..exact_treespecs import plain_context
 from ..expression_parser import parse_expression
-from ..expressions import Expression, Integer, count_terms, sort_of, symbols_in
+from ..expressions import Expression, Integer, Symbol, count_terms, sort_of, symbols_in
 from ..generated import types
 from ..layouts import COMPLEX, COMPRESSED, PARTS, element_type
 from ..limits import INT64_MAX, Limits, raising
@@ -45,6 +45,7 @@ class Symbols:
         self._declared = frozenset(ranges)
         self._assumptions: dict[str, tuple[tuple[str, bool], ...]] = {}
         self._parsed: dict[str, Expression | DeserializeError] = {}
+        self._sizes: set[str] = set()  # symbols that are a whole number of the program, as sizes are
         # Without symbols. Exporters fold such, so that none with a hint comes from them.
         self._constants: set[str] = set()
 
@@ -65,6 +66,8 @@ class Symbols:
                 f"{path}.as_expr.expr_str",
                 f"expected a {sort}, found the {found} {text!r}",
             )
+        if isinstance(number, types.SymInt) and isinstance(expression, Symbol):
+            self._sizes.add(expression.name)
         hint = described.hint
         if hint is None:
             return
@@ -84,8 +87,8 @@ class Symbols:
         return 1 if assumed.get("positive") else 0 if assumed.get("nonnegative") else None
 
     def is_integer(self, name: str) -> bool:
-        """Whether a symbol is an integer by its assumptions."""
-        return dict(self._assumptions.get(name, ())).get("integer") is True
+        """Whether a symbol is an integer, by its assumptions or since a size is just that symbol."""
+        return name in self._sizes or dict(self._assumptions.get(name, ())).get("integer") is True
 
     def _parse(self, text: str, path: str) -> Expression | DeserializeError:
         try:

@@ -94,6 +94,13 @@ def fraction_as_bound_of_a_size(tree: Tree) -> None:
     tree.range_constraints["s77"] = types.RangeConstraint(2, 64, min_float=1.5)
 
 
+@lie("range", "range_constraints['zuf9']", "expected a range of integers, found one of floats, for 'zuf9'")
+def symbol_of_floats_as_a_size(tree: Tree) -> None:
+    size = types.SymInt.of_expr(types.SymExpr("Symbol('zuf9')"))
+    tree.graph_module.graph.tensor_values["x"].sizes[1] = size
+    tree.range_constraints["zuf9"] = types.RangeConstraint(2, 64)
+
+
 @lie("range", "range_constraints['2*s77']", "expected a range of integers, found one of floats, for '2*s77'")
 def fraction_as_bound_of_a_derived_size(tree: Tree) -> None:
     sign(tree)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+import inspect
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic
 
 import torch
@@ -14,7 +15,7 @@ from torch.utils import _pytree as pytree
 from .classes import find_class, handing_in, importing, importing_or_handing_in
 from .errors import DeserializeError
 from .generated import types
-from .treespecs import EnumKey, SpecNode, is_class_path
+from .treespecs import EnumKey, SpecNode, context_value, is_class_path
 from .warning import warn_user
 
 
@@ -148,6 +149,86 @@ def _is_made_by_namedtuple(name: str, value: Any) -> bool:
     if name == "__new__":  # compiled anew for each class
         return bool(getattr(function, "__globals__", {}).get("_tuple_new") == tuple.__new__)
     return made is not None and getattr(function, "__code__", None) is made.__code__
+
+
+def check_context(node: SpecNode, kind: type) -> None:
+    """Checks that objects of a registered class can be made of what a spec says, where it is known how.
+
+    What classes do that somebody registered with functions of his own is theirs to check.
+
+    Args:
+        node: The container in a spec.
+        kind: Its class.
+
+    Raises:
+        DeserializeError: They cannot.
+    """
+    flatten: Any = pytree.SUPPORTED_NODES[kind].flatten_fn if kind in pytree.SUPPORTED_NODES else None
+    if flatten is None:
+        raise DeserializeError(f"expected a class that is registered with pytree, found {node.type!r}"[:300])
+    definition = pytree.SUPPORTED_SERIALIZED_TYPES.get(kind)
+    if definition is not None and definition.from_dumpable_context is not None:
+        return
+    context = node.context if node.exact else context_value(node)
+    problem = _PROBLEMS.get((flatten.__module__, getattr(flatten, "__qualname__", "")), _no_problem)
+    if (expected := problem(kind, context, len(node.children))) is not None:
+        found = f"{len(node.children)} children and {context!r}"
+        raise DeserializeError(
+            f"expected {expected} for {node.type!r}, found {found}"[:300],
+            hint="Register the class as it was when the program was saved",
+        )
+
+
+# -- what contexts should be: (class, context, number of children) -> what was expected, or None ------------
+
+
+def _dataclass_problem(kind: Any, context: Any, count: int) -> str | None:
+    flatten: Any = pytree.SUPPORTED_NODES[kind].flatten_fn
+    fields = inspect.getclosurevars(flatten).nonlocals.get("field_names", ())
+    match context:
+        case [list() as given, list() as none] if len(given) == count and _takes(kind, [*given, *none]):
+            if set(fields).issuperset([*given, *none]):
+                return None
+    return f"names of its fields ({', '.join(fields)}), those of the children and those that are None,"
+
+
+def _model_output_problem(kind: Any, context: Any, count: int) -> str | None:
+    if isinstance(context, list) and len(context) == count and _takes(kind, context):
+        return None
+    return "names of its fields, one for each child,"
+
+
+def _takes(kind: Any, names: list[Any]) -> bool:
+    """Whether a class is called with these keywords; its code does not run."""
+    if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        return False
+    try:
+        inspect.signature(kind).bind(**dict.fromkeys(names))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _structseq_problem(kind: Any, context: Any, count: int) -> str | None:
+    fields = kind.n_sequence_fields
+    return None if context is None and count == fields else f"{fields} children and no context"
+
+
+def _constant_problem(kind: Any, context: Any, count: int) -> str | None:
+    return "no such object, which no spec holds,"
+
+
+def _no_problem(kind: Any, context: Any, count: int) -> str | None:
+    return None
+
+
+#: By the function that takes objects of a class apart: its module and qualified name.
+_PROBLEMS: dict[tuple[str, str], Callable[[Any, Any, int], str | None]] = {
+    ("torch.utils._pytree", "register_dataclass.<locals>._flatten_fn"): _dataclass_problem,
+    ("torch.utils._pytree", "register_constant.<locals>._flatten"): _constant_problem,
+    ("torch.return_types", "pytree_register_structseq.<locals>.structseq_flatten"): _structseq_problem,
+    ("transformers.utils.generic", "_model_output_flatten"): _model_output_problem,
+}
 
 
 def find_enum_member(member: EnumKey, known: tuple[type, ...] = ()) -> enum.Enum:

@@ -10,6 +10,7 @@ from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import pt2wire
 import pytest
 import torch
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from pt2wire.errors import DeserializeError
 from pt2wire.generated import types
 from pt2wire.importing.treespecs import import_treespec
 from pt2wire.treespecs import EnumKey, Factory, parse_treespec
+from pt2wire.validation.containers import validate_containers
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
@@ -277,3 +279,79 @@ def test_a_named_tuple_with_other_fields_than_the_saved_one_is_refused() -> None
 def test_counter_is_a_factory_like_any_other() -> None:
     spec = pytree.tree_structure(defaultdict(collections.Counter, {"a": 1}))
     assert import_treespec(pytree.treespec_dumps(spec), {}) == spec
+
+
+_PAIR = "pt2wire.tests.treespecs.Pair"
+
+
+@pytest.mark.parametrize("context", [[["left", "right"], []], [["left"], ["right"]], [["right"], ["left"]]])
+def test_contexts_of_dataclasses_name_fields(context: Any) -> None:
+    text = _text(_PAIR, json.dumps(context), *[_LEAF] * len(context[0]))
+    spec, items = import_treespec(text, {}), [object()] * len(context[0])
+    assert pytree.tree_leaves(pytree.tree_unflatten(items, spec)) == items
+
+
+@pytest.mark.parametrize("which", ["in_spec", "out_spec"])
+@pytest.mark.parametrize(
+    "context",
+    [
+        [["zz"], ["right"]],
+        [["left", "right"], []],
+        [["left"], None],
+        [[["left"]], ["right"]],
+        [["left"], ["left"]],
+        [["right"], []],
+        ["left"],
+        {"left": 1},
+        None,
+    ],
+)
+def test_contexts_of_dataclasses_that_name_others_are_refused(context: Any, which: str) -> None:
+    """`__init__` would be called with these names."""
+    text = _text(_PAIR, json.dumps(context), _LEAF)
+    with pytest.raises((TypeError, ValueError)):
+        pytree.tree_unflatten([1], pytree.treespec_loads(text))
+    with pytest.raises(
+        DeserializeError, match=r"^expected names of its fields \(left, right\), .* for 'pt2wire"
+    ):
+        import_treespec(text, {})
+    found = validate_containers(_calling(**{which: text}))
+    assert [(finding.rule, finding.path.rpartition(".")[2]) for finding in found] == [
+        ("unknown-class", which)
+    ]
+
+
+def _calling(**specs: str) -> types.ExportedProgram:
+    tree = pt2wire.to_tree(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)))
+    for field, text in specs.items():
+        setattr(tree.graph_module.module_call_graph[0].signature, field, text)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("kind", "context", "count", "message"),
+    [
+        ("torch.return_types:sort", None, 1, "expected 2 children and no context"),
+        ("torch.return_types:sort", types.Value.of_int(1), 2, "expected 2 children and no context"),
+        ("torch._higher_order_ops.flat_apply:_ConstantFunction", None, 0, "which no spec holds"),
+        (f"{__name__}:Plain", None, 1, "expected a class that is registered with pytree"),
+    ],
+)
+def test_contexts_of_other_known_classes(kind: str, context: Any, count: int, message: str) -> None:
+    nodes = [types.TreeSpecNode(kind, context, count), *[types.TreeSpecNode("")] * count]
+    with pytest.raises(DeserializeError, match=message):
+        import_treespec("", {}, exact=nodes)
+
+
+class Plain(NamedTuple):
+    x: Any
+
+
+def test_contexts_of_outputs_of_transformers() -> None:
+    outputs = pytest.importorskip("transformers.modeling_outputs")
+    spec = pytree.tree_structure(outputs.BaseModelOutput(last_hidden_state=1, attentions=2))
+    text = pytree.treespec_dumps(spec)
+    assert import_treespec(text, {}) == spec
+    for name in ("zz", "last_hidden_state"):
+        with pytest.raises(DeserializeError, match="expected names of its fields, one for each child"):
+            import_treespec(text.replace("attentions", name), {})

@@ -12,7 +12,7 @@ import torch
 from torch.fx.immutable_collections import immutable_dict, immutable_list
 from torch.utils import _pytree as pytree
 
-from ..containers import find_container, find_enum_member, find_named_tuple, make_named_tuple
+from ..containers import check_context, find_container, find_enum_member, find_named_tuple, make_named_tuple
 from ..exact_treespecs import NamedItems, TorchConstant, parse_exact_treespec
 from ..generated import types
 from ..permissions import NO_PERMISSIONS, Permissions
@@ -65,6 +65,7 @@ class _Reader:
             kind = find_named_tuple(node, self._namedtuples.get(node.context), self._known)
             return pytree.TreeSpec(namedtuple, kind, children)
         kind = find_container(node.type, self._known)
+        check_context(node, kind)
         return pytree.TreeSpec(kind, self._context(node, kind), children)
 
     def as_it_is(self, context: Any) -> Any:

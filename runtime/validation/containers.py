@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..containers import find_container, find_enum_member, find_named_tuple
+from ..containers import check_context, find_container, find_enum_member, find_named_tuple
 from ..errors import DeserializeError
 from ..exact_treespecs import parse_exact_treespec
 from ..findings import Finding
@@ -18,7 +18,7 @@ from .rules import Findings
 def validate_containers(
     tree: types.ExportedProgram, permissions: Permissions = NO_PERMISSIONS
 ) -> list[Finding]:
-    """Checks that the classes of inputs and outputs are registered with pytree in this process.
+    """Checks that the classes of inputs and outputs are registered with pytree in this process, and made so.
 
     Args:
         tree: The program, in which `validate_tree` found nothing.
@@ -55,7 +55,7 @@ def _check(node: SpecNode, namedtuples: dict[str, types.NamedTupleDef], known: t
         if node.type == "collections.namedtuple":
             find_named_tuple(node, namedtuples.get(node.context), known)
         elif node.type is not None and node.type not in CONTAINERS:
-            find_container(node.type, known)
+            check_context(node, find_container(node.type, known))
         for member in _enum_members(node.context):
             find_enum_member(member, known)
 

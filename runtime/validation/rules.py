@@ -142,7 +142,11 @@ _RULES = (
     Rule("payload-size", "file", "A payload has the bytes that its sizes, strides and offset reach to."),
     Rule("payload-record", "payloads", "A payload's record is a plain file name; one record has one dtype."),
     Rule("unknown-operator", "operators", "An operator is registered in this process."),
-    Rule("unknown-class", "classes", "A class in a tree spec is registered with pytree in this process."),
+    Rule(
+        "unknown-class",
+        "classes",
+        "A class in a tree spec is registered with pytree in this process, and made so.",
+    ),
     Rule("attribute", "classes", "No part of a weight's name is one that its module has: `forward`, `code`."),
     Rule("operator-arguments", "operators", "The arguments of an operator fit its schema."),
     Rule("operator-returns", "operators", "The outputs of an operator fit its schema."),

@@ -8,7 +8,7 @@ from typing import Any
 
 from pt2wire.generated import types
 
-from .hostile import CODE, TRAP, Tree, add, call, graph, signature, tree
+from .hostile import CODE, TRAP, Tree, add, call, graph, root, signature, tree
 
 # -- tensors that subgraphs hold ----------------------------------------------------------------------------
 
@@ -219,14 +219,15 @@ for _name, (_kind, _change, _proves) in {**_HELD, **_ENUMS, **_APPLICATIONS}.ite
 # -- named tuples in notes, which come back plain where there is no such class ------------------------------
 
 
-def _noted(fqn: str) -> Callable[[Tree], None]:
+def _noted(fqn: str, fields: str = "x") -> Callable[[Tree], None]:
     """Lets the program have a note that is a named tuple of some class."""
 
     def change(found: Tree) -> None:
         found.writer = types.Writer(name="evil", version="1", revision=1)
-        named = types.NamedTupleValue(fqn, ["x"], [types.Value.of_string(CODE)])
+        names = fields.split()
+        named = types.NamedTupleValue(fqn, names, [types.Value.of_string(CODE)] * len(names))
         found.graph_module.custom = types.Value.of_named_tuple(named)
-        found.graph_module.metadata["custom"] = json.dumps([CODE])
+        found.graph_module.metadata["custom"] = json.dumps([CODE] * len(names))
 
     return change
 
@@ -238,3 +239,49 @@ _NAMED_TUPLES = {
 }
 for _name, (_fqn, _proves) in _NAMED_TUPLES.items():
     add("treespecs", _name, _proves, tree(_noted(_fqn)), refused=False)
+
+_UNAME = _noted("platform:uname_result", "system node release version machine")
+add(
+    "treespecs",
+    "a note of a class that starts a program",
+    "named tuples have no methods of their own",
+    tree(_UNAME),
+    refused=False,
+)
+
+# -- what registered classes are made of --------------------------------------------------------------------
+
+
+def _returns(kind: str, context: types.Value | None, *fields: types.TreeSpecNode) -> Callable[[Tree], None]:
+    """Lets the program return an object of some class."""
+
+    def change(found: Tree) -> None:
+        found.beyond = ["classes that pytree has no name for"]
+        found.writer = types.Writer(name="evil", version="1", revision=1)
+        root(found).out_spec = ""
+        root(found).exact_out_spec = [types.TreeSpecNode(kind, context, len(fields)), *fields]
+
+    return change
+
+
+_LEAF = types.TreeSpecNode("")
+_RETURNED = {
+    "an output with too few fields": (
+        _returns("torch.return_types:sort", None, _LEAF),
+        "all fields are there",
+    ),
+    "an output with a context": (
+        _returns("torch.return_types:_linalg_det", types.Value.of_string(CODE), _LEAF, _LEAF, _LEAF),
+        "contexts are what classes make",
+    ),
+    "an output that is a constant": (
+        _returns("torch._higher_order_ops.flat_apply:_ConstantFunction", types.Value.of_string(CODE)),
+        "files hold no constants of classes",
+    ),
+    "an output that is an unregistered named tuple": (
+        _returns("inspect:Arguments", None, _LEAF, _LEAF, _LEAF),
+        "classes are registered",
+    ),
+}
+for _name, (_change, _proves) in _RETURNED.items():
+    add("treespecs", _name, _proves, tree(_change))

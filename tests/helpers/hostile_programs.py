@@ -603,6 +603,14 @@ def _ranged(least: int | None, most: int | None, name: str = "s77") -> Callable[
     )
 
 
+def _fraction() -> Callable[[Tree], None]:
+    def change(found: Tree) -> None:
+        found.writer = types.Writer(name="evil", version="1", revision=1)
+        found.range_constraints["s77"] = types.RangeConstraint(2, 64, min_float=1.5)
+
+    return change
+
+
 def _hinted(**hint: Any) -> Callable[[Tree], None]:
     return lambda found: setattr(sizes(found)[0].as_expr, "hint", types.SymExprHint.create(**hint))
 
@@ -637,6 +645,11 @@ _SYMBOLS: dict[str, tuple[Callable[[Tree], object], str]] = {
     "a bool as a size": (
         lambda t: set_size(t, f"Equality({_S}, Integer(3))"),
         "a size is a number",
+    ),
+    "a size from 1.5 on": (_fraction(), "bounds of sizes are integers"),
+    "a size of a symbol for floats": (
+        lambda t: (set_sizes(t, "Symbol('zuf0')"), _ranged(2, 64, "zuf0")(t)),
+        "bounds of sizes are integers",
     ),
     "a float symbol as a size": (lambda t: set_sizes(t, "Symbol('s77', real=True)"), "a size is an integer"),
     "an irrational size": (

@@ -47,7 +47,10 @@ def _version_idle(before: Schema, after: Schema) -> Iterator[Report]:
         if after.version in _raised_alone(after):
             return
         message = f"`version` was {before.version} and is {after.version}, but no change of the format came"
-        hint = f'Set it back to "{before.version}", or, where it rose alone, note `{NO_ADDITION}` in `log`'
+        told = f"note `{NO_ADDITION}` in `log`"
+        if after.version.major > before.version.major:
+            told += f", or one that begins with `{_CHANGES.strip()}` where a meaning changed"
+        hint = f'Set it back to "{before.version}", or, where it rose alone, {told}'
         yield Report(after.places["version"], message, hint)
     elif after.version.major > before.version.major and demand[0].major == before.version.major:
         message = (

@@ -76,7 +76,7 @@ _BY_REASON = {
         aten._empty_per_channel_affine_quantized aten._fill_mem_eff_dropout_mask_
         aten._flash_attention_backward aten._flash_attention_forward
         aten._flash_attention_forward_no_dropout_inplace aten._fused_dropout
-        aten._fused_rms_norm_backward aten._fw_primal_copy aten._lstm_mps aten._make_dual
+        aten._fused_rms_norm_backward aten._fw_primal_copy aten._lstm_mps
         aten._make_dual_copy aten._masked_scale aten._mixed_dtypes_linear aten._mkldnn_reshape
         aten._mkldnn_transpose aten._mkldnn_transpose_ aten._mps_convolution
         aten._mps_convolution_transpose aten._nested_get_jagged_dummy aten._nested_get_lengths

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -278,4 +278,29 @@ def allowing_packet(packet: str) -> str:
         >>> allowing_packet("aten.from_file")
         "Pass allow_operators=['aten.from_file'] if you trust the author of the file"
     """
-    return f"Pass allow_operators=[{packet!r}] if you trust the author of the file"
+    return allowing_packets([packet])
+
+
+def allowing_packets(packets: Sequence[str]) -> str:
+    """The hint of `allowing`, of several operators.
+
+    Example:
+        >>> allowing_packets(["aten.from_file", "aten.set_"])
+        "Pass allow_operators=['aten.from_file', 'aten.set_'] if you trust the author of the file"
+    """
+    return f"{_PASS}[{', '.join(map(repr, packets))}]{_TRUSTED}"
+
+
+_PASS, _TRUSTED = "Pass allow_operators=", " if you trust the author of the file"
+_ALLOWING = re.compile(rf"{_PASS}\['({_IDENTIFIER}\.{_IDENTIFIER})'\]{_TRUSTED}")
+
+
+def allowed_by(hint: str | None) -> str | None:
+    """The operator of a hint of `allowing_packet`; None of other hints.
+
+    Example:
+        >>> allowed_by(allowing_packet("aten.from_file"))
+        'aten.from_file'
+    """
+    match = _ALLOWING.fullmatch(hint or "")
+    return None if match is None else match.group(1)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import enum
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import fields
@@ -20,7 +22,9 @@ from pt2wire.classes import find_class
 from pt2wire.generated import types
 from pt2wire.limits import raising
 from pt2wire.permissions import permit
+from torch import nn
 from torch._export.serde import serialize as torch_serialize
+from torch.export.experimental import _export_forward_backward
 
 from .helpers.archives import (
     INPUT,
@@ -403,3 +407,75 @@ def test_wrong_permissions_are_a_type_error(arguments: dict[str, Any], message: 
         permit(**arguments)
     with pytest.raises(TypeError, match=message):
         pt2wire.load(io.BytesIO(linear_archive()), **arguments)
+
+
+class _Pooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.AvgPool2d(2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        loss: torch.Tensor = self.layers(x).square().mean()
+        return loss
+
+
+class _Sparse(nn.Module):
+    def forward(self, i: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        i.add_(0)
+        return torch.sparse_coo_tensor(i, v, (3, 3)).to_dense()
+
+
+def _hinted(file: io.BytesIO) -> list[str]:
+    with pytest.raises(UnsafeArtifactError) as caught:
+        pt2wire.load(file)
+    hint = caught.value.hint or ""
+    match = re.fullmatch(r"Pass allow_operators=(\[.*\]) if you trust the author of the file", hint)
+    assert match is not None
+    operators: list[str] = ast.literal_eval(match.group(1))
+    return operators
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_hint_names_all_operators_of_a_joint_graph() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 10, 10)
+    ep = _export_forward_backward(torch.export.export(_Pooled(), (x,)))
+    file = io.BytesIO()
+    pt2wire.save(ep, file)
+    operators = _hinted(file)
+    assert sorted(operators) == ["aten.avg_pool2d_backward", "aten.max_pool2d_with_indices_backward"]
+    loaded = pt2wire.load(file, allow_operators=operators)
+    given = *ep.state_dict.values(), x
+    expected = ep.graph_module(*given)
+    got = loaded.graph_module(*loaded.state_dict.values(), x)
+    assert len(got) == len(expected) == 3
+    assert all(map(torch.equal, got, expected))
+    assert loaded.graph_signature == ep.graph_signature
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_hint_names_operators_that_are_found_once_others_are_allowed() -> None:
+    i, v = torch.tensor([[0, 1], [1, 2]]), torch.randn(2)
+    ep = torch.export.export(_Sparse(), (i, v))
+    file = io.BytesIO()
+    pt2wire.save(ep, file)
+    loaded = pt2wire.load(file, allow_operators=_hinted(file))
+    assert torch.equal(loaded.module()(i, v), _Sparse()(i, v))
+
+
+class _Derived(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        derived: tuple[torch.Tensor, ...] = torch.func.jvp(lambda z: z.sin() * x, (x,), (y,))
+        return derived
+
+
+def test_programs_with_jvp_are_loaded_unasked_and_compute_the_same() -> None:
+    x, y = torch.randn(3), torch.randn(3)
+    file = io.BytesIO()
+    ep = torch.export.export(_Derived(), (x, y))
+    torch.export.save(ep, file)
+    for _ in range(2):
+        got = pt2wire.load(file).module()(x * 2, y)
+        assert all(map(torch.equal, got, _Derived()(x * 2, y)))
+        file = io.BytesIO()
+        pt2wire.save(ep, file)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ..findings import Finding
 from ..generated import types
+from ..operators import allowed_by, allowing_packets
 from ..permissions import NO_PERMISSIONS, Permissions
 from .attributes import validate_attributes
 from .operators import validate_operators
 from .payloads import validate_payloads
 from .sparse_flow import validate_sparse_flow
 from .trees import validate_tree, validate_types
+
+#: How often a tree is looked at with more operators allowed, for a hint that names all of them.
+_ROUNDS = 3
 
 
 def loading_findings(
@@ -21,6 +27,7 @@ def loading_findings(
     """Why a tree, its calls, or the configs that belong to it would not be loaded.
 
     Operators that are not registered are left to importing, which looks them up and says what to do then.
+    Where the first finding is that an operator is not allowed, its hint names all that have to be.
 
     Args:
         tree: The program.
@@ -28,6 +35,38 @@ def loading_findings(
         constants: Likewise of its constants.
         permissions: What the caller permits.
     """
+    findings = _findings(tree, weights, constants, permissions)
+    if findings and allowed_by(findings[0].hint):
+        hint = allowing_packets(_lacking(findings, tree, weights, constants, permissions))
+        findings[0] = dataclasses.replace(findings[0], hint=hint)
+    return findings
+
+
+def _lacking(
+    findings: list[Finding],
+    tree: types.ExportedProgram,
+    weights: types.PayloadConfig | None,
+    constants: types.PayloadConfig | None,
+    permissions: Permissions,
+) -> list[str]:
+    """The operators that are not allowed: some are found only where others are."""
+    lacking: dict[str, None] = {}
+    for _ in range(_ROUNDS):
+        found = [packet for finding in findings if (packet := allowed_by(finding.hint))]
+        if not found:
+            break
+        lacking |= dict.fromkeys(found)
+        more = dataclasses.replace(permissions, allow_operators=permissions.allow_operators | {*lacking})
+        findings = _findings(tree, weights, constants, more)
+    return list(lacking)
+
+
+def _findings(
+    tree: types.ExportedProgram,
+    weights: types.PayloadConfig | None,
+    constants: types.PayloadConfig | None,
+    permissions: Permissions,
+) -> list[Finding]:
     findings = validate_tree(tree, permissions)
     if not findings and weights is not None and constants is not None:
         findings = validate_payloads(tree, weights, constants, permissions)

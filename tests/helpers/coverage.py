@@ -78,9 +78,10 @@ their assumptions, signature, ranges, guards, module call graph, tree specs, not
 strides and sharing, and outputs and side effects of two calls in a row. `outputs` means that those of the
 calls are the same, and something else is not. `-` means that there was nothing to try. Two columns say how
 well each reads the other's files. Files are loaded without options, but for the three that some need: the
-classes of tensors that they hold as `types`, `allow_operators` for programs that print, `allow_pickle=True`
-for programs with custom objects. The last column says which files give more with `allow_pickle=True` than
-without. What neither of the two formats keeps is left out of the comparison:
+classes of tensors that they hold as `types`, `allow_operators` for programs that print and for loss and
+gradients with pooling and attention (see below), `allow_pickle=True` for programs with custom objects. The
+last column says which files give more with `allow_pickle=True` than without. What neither of the two formats
+keeps is left out of the comparison:
 
 {losses}
 
@@ -107,7 +108,14 @@ loaded program is decomposed or compiled: of a node `tensor_meta`, `example_valu
 `partition_names`, `module_call_specs`, `dynamo_compile_id` and `dynamo_flat_name_to_original_fqn`. What
 users note stands under `custom`, which is kept.
 
-PyTorch saves six things that pt2wire refuses, by name. Two are texts that PyTorch pastes into
+Programs that call operators which trust sizes or indices are saved, with a warning, and loaded with
+`allow_operators=[...]` alone: the error of `load` and the warning name all that the program needs, to be
+pasted. PyTorch loads them without asking. Such operators are, in joint graphs of loss and gradients, those of
+pooling, padding by replication, `grid_sample`, attention, bags of embeddings, weight norm and `cdist`; in
+other programs, `torch.sparse_coo_tensor` and its like, `torch.sparse.mm` after `run_decompositions()`,
+`segment_reduce`, and int4 weights (`_weight_int4pack_mm_for_cpu`).
+
+PyTorch saves six other things that pt2wire refuses, by name. Two are texts that PyTorch pastes into
 source: keys with quotes in dictionaries of inputs, and texts as inputs that hold quotes, escapes or control
 characters other than tabs. Of programs with such keys, PyTorch can call only those that check no size behind
 the key; of those with such texts, only the ones with control characters that end no line, which could steer
@@ -137,6 +145,10 @@ other results, are refused by both.
 
 Quantized dtypes such as `torch.quint8` as arguments, weights in layout `torch._mkldnn`, and weights of
 subclasses that `torch.save` refuses, as where their parts see one memory as two dtypes, are refused by both.
+
+A value that stands for a weight of a subclass whose pytree context holds a class of its own, such as a
+dataclass in torchao's `Int8Tensor`, comes back with a plain tensor as its `val`, as PyTorch has it; a warning
+names the subclass. Weights, opened with `allow_pickle=True` and `types`, and outputs are the same.
 
 One tensor that is a weight and a constant comes back as two that share its memory, as do those of several
 programs.

@@ -56,6 +56,30 @@ def loss_and_gradients(self: Any, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]
     return ((self.layer(x) - y) ** 2).sum() * self.calls.sum(), x.detach() * 2
 
 
+def _convolutional(m: Any) -> None:
+    m.layers = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.AvgPool2d(2))
+
+
+#: Their backward operators trust sizes and indices, so that loading has to be told of them.
+_POOLING = ("aten.avg_pool2d_backward", "aten.max_pool2d_with_indices_backward")
+_ATTENTION = ("aten._scaled_dot_product_flash_attention_for_cpu_backward",)
+
+
+@TRAINING.case(lambda: call(randn(2, 3, 10, 10)), _convolutional, after=_joint, flat=True, operators=_POOLING)
+def loss_and_gradients_with_pooling(self: Any, x: Tensor) -> Tensor:
+    return self.layers(x).square().mean()
+
+
+def _attending(m: Any) -> None:
+    m.norm, m.layer = nn.LayerNorm(4), nn.Linear(4, 4)
+
+
+@TRAINING.case(lambda: call(randn(2, 3, 4)), _attending, after=_joint, flat=True, operators=_ATTENTION)
+def loss_and_gradients_with_attention(self: Any, x: Tensor) -> Tensor:
+    y = self.layer(self.norm(x)).unsqueeze(1)
+    return nn.functional.scaled_dot_product_attention(y, y, y).square().mean()
+
+
 def _changing(m: nn.Module) -> None:
     m.frozen = nn.Parameter(randn(3), requires_grad=False)
     m.register_buffer("state", randn(3))
@@ -116,6 +140,16 @@ def higher_order_operators_strict(self: nn.Module, x: Tensor, y: Tensor) -> Any:
 @TRAINING.case(lambda: call(randn(4, 3)))
 def vmap(self: nn.Module, x: Tensor) -> Tensor:
     return torch.vmap(lambda column: (column * 2).sum(), in_dims=1)(x)
+
+
+@TRAINING.case(lambda: call(randn(3), randn(3)))
+def jvp(self: nn.Module, x: Tensor, y: Tensor) -> Any:
+    return torch.func.jvp(lambda one, other: one * other.sin(), (x, y), (y, x))
+
+
+@TRAINING.case(lambda: call(randn(3)), export={"strict": True})
+def jvp_of_jvp_strict(self: nn.Module, x: Tensor) -> Any:
+    return torch.func.jvp(lambda y: torch.func.jvp(torch.sin, (y,), (y,))[1], (x,), (x,))
 
 
 def _policy(ctx: Any, operator: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:

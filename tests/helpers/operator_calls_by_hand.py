@@ -223,6 +223,7 @@ _BY_HAND: dict[str, dict[str, Any]] = {
     "_sample_dirichlet.default": {"self": ones(3, 2)},
     "binomial.default": {"count": ones(3), "prob": ones(3) / 2},
     "poisson.default": {"self": ones(3)},
+    "_make_dual.default": {"primal": ones(4, 3), "tangent": ones(4, 3), "level": 0},
 }
 
 

@@ -232,6 +232,7 @@ def main(names: Sequence[str]) -> None:
         os.execve(sys.executable, command, {**os.environ, "LD_PRELOAD": str(library)})
     torch.set_num_threads(1)
     import_late()
+    torch.autograd.forward_ad.enter_dual_level()  # without which nothing makes a dual tensor
     operators, calls = overloads(), sampled()
     calls |= {name: [call, *calls.get(name, ())] for name, call in by_hand().items()}
     stored = json.loads(STORED.read_text())

@@ -97,7 +97,6 @@ constexpr std::string_view denied_operators[] = {
     "aten._log_softmax_backward_data",
     "aten._logcumsumexp.out",
     "aten._lstm_mps",
-    "aten._make_dual",
     "aten._make_dual_copy",
     "aten._make_per_channel_quantized_tensor",
     "aten._make_per_tensor_quantized_tensor",

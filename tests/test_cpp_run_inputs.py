@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pt2wire
 import pytest
 import torch
+from pt2wire.generated import types
 from torch import ones
 from torch.export import Dim
 from torch.fx.experimental.symbolic_shapes import sym_or
@@ -337,6 +338,33 @@ def test_guards_on_what_is_no_input_are_refused(tmp_path: Path) -> None:
         "guards_code[0]: a guard on \"L['y']\", which is no input",
         "guards_code[1]: a guard on \"L['x'].rank()\" is not supported",
         'guards_code[2]: a guard on "y", which is no input',
+    ]
+
+
+_ONE = types.Value.create(as_tuple=[types.Value.create(as_none=True)])
+
+
+def test_tree_specs_that_are_none_are_refused(tmp_path: Path) -> None:
+    ep = _export(lambda self, x, y: x + x.size(0), (ones(5), ones(2)), (_AUTO, None))
+    commands = []
+    for name, value in (
+        ("in_spec", "[1]"),
+        ("in_spec", "{}"),
+        ("forward_arg_names", ["x", "x"]),
+        ("exact_in_spec", [types.TreeSpecNode(type="collections.defaultdict", context=_ONE)]),
+    ):
+        paths = _save(ep, tmp_path, f"model {len(commands)}", [ones(5), ones(2)])
+        archive = pt2wire.read(paths[0])
+        tree = archive.programs["model"]
+        tree.guards_code = ["L['x'].size()[0] > 1"]
+        setattr(tree.graph_module.module_call_graph[0].signature, name, value)
+        pt2wire.write(archive, paths[0], compress=False, allow_unsound=True)
+        commands.append(paths)
+    assert [answer.split("\\n  ")[1:] for answer in run_all(commands)] == [
+        ["guards_code: a tree spec is a version and a container, found others"],
+        ["guards_code: a tree spec is a version and a container, found others"],
+        ["guards_code: two arguments have one name"],
+        ["guards_code: a defaultdict in a tree spec has a factory and keys, found others"],
     ]
 
 

@@ -111,7 +111,11 @@ struct TreeSpec {
   Steps steps;  ///< into each part; nothing where a class or a key has no known name
 
   static TreeSpec read(const pt2wire::ModuleCallSignature& signature, const Fields& fields) {
-    if (!signature.exact_in_spec) return of(JsonReader::read(signature.in_spec).items.at(1), fields);
+    if (!signature.exact_in_spec) {
+      const Json json = JsonReader::read(signature.in_spec);
+      if (json.items.size() != 2) fail("a tree spec is a version and a container, found others");
+      return of(json.items[1], fields);
+    }
     std::size_t position = 0;
     return of(*signature.exact_in_spec, position, fields, 0);
   }
@@ -157,7 +161,10 @@ struct TreeSpec {
     switch (kind_of(node.type)) {
       case Kind::sequence: spec.steps = numbered(spec.parts.size()); break;
       case Kind::dictionary: spec.steps = steps_by(context().as_list()); break;
-      case Kind::default_dictionary: spec.steps = steps_by(context().as_tuple()[1].as_list()); break;
+      case Kind::default_dictionary:
+        if (context().as_tuple().size() != 2) fail("a defaultdict in a tree spec has a factory and keys, found others");
+        spec.steps = steps_by(context().as_tuple()[1].as_list());
+        break;
       case Kind::named_tuple: spec.steps = steps_by_field(context().as_string(), fields); break;
       case Kind::other: spec.steps.resize(spec.parts.size()); break;
     }
@@ -243,6 +250,7 @@ class InputNames {
     if (given && given->size() != 0) {
       if (given->size() != parts.size()) fail("the tree spec has not as many arguments as there are names");
       for (std::size_t i = 0; i != parts.size(); ++i) steps[i] = key_step((*given)[i]);
+      if (std::set(steps.begin(), steps.end()).size() != steps.size()) fail("two arguments have one name");
     }
     for (std::size_t i = 0; i != parts.size(); ++i) {
       if (!steps[i]) fail("the tree spec has keywords that are no texts");

@@ -115,7 +115,7 @@ _INERT = frozenset(
     f"__{name}__"
     for name in (
         "annotate annotate_func annotations annotations_cache class_getitem dict doc firstlineno match_args "
-        "module orig_bases parameters slots static_attributes type_params weakref"
+        "module orig_bases parameters slotnames slots static_attributes type_params weakref"
     ).split()
 )
 

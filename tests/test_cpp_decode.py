@@ -81,7 +81,7 @@ def test_header_decodes_fields_in_any_order_and_skips_others_between_them() -> N
         compact.field(20, compact.LIST, compact.list_(compact.STRUCT)),
         compact.field(30, compact.LIST, compact.list_(compact.STRUCT)),
         compact.field(40, compact.MAP, compact.map_(compact.STRING, compact.STRING)),
-        compact.field(-7, compact.I64, compact.number(7)),
+        compact.field(7, compact.I64, compact.number(7)),
     )
     cases = [("Node", compact.struct(*order)) for order in itertools.permutations(fields)]
     expected = _dump(types.Node(target="op", inputs=[], outputs=[], metadata={})) + b" skipped 1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import io
 import math
@@ -22,6 +23,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from pt2wire import SerializeError
+from pt2wire.containers import is_harmless_named_tuple
 from pt2wire.exporting.exact import export_note, export_plain_value
 from pt2wire.generated import types
 from pt2wire.importing.exact import import_plain_value
@@ -464,6 +466,12 @@ def test_named_tuples_that_run_code_of_their_own_have_to_be_handed_in(kind: Any)
         assert type(import_plain_value(named)) is tuple
     with pytest.warns(UserWarning, match=f"as a plain tuple, unless load is given {handing_in}"):
         export_plain_value(tuple.__new__(kind, (1, 2)))
+
+
+def test_named_tuples_that_were_copied_are_as_harmless_as_before() -> None:
+    copy.copy(Place(1, 2))  # Python keeps names of slots in the class
+    assert "__slotnames__" in vars(Place)
+    assert is_harmless_named_tuple(Place)
 
 
 def test_named_tuples_that_start_programs_start_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from pt2wire.generated import json_codec, types
 from pt2wire.importing import import_program
+from pt2wire.permissions import Permissions
 from torch._export.serde import schema
 from torch._export.serde.serialize import (
     ExportedProgramDeserializer,
@@ -25,10 +27,18 @@ def torch_tree(ep: ExportedProgram) -> types.ExportedProgram:
     return json_codec.decode(types.ExportedProgram, json_bytes)
 
 
-def read(tree: types.ExportedProgram, ep: ExportedProgram | None = None) -> ExportedProgram:
+def read(
+    tree: types.ExportedProgram, ep: ExportedProgram | None = None, operators: Sequence[str] = ()
+) -> ExportedProgram:
     """The program that we read from a tree, with copies of the weights and example inputs of `ep`."""
     state_dict, constants, example_inputs = _payloads(ep)
-    return import_program(tree, state_dict=state_dict, constants=constants, example_inputs=example_inputs)
+    return import_program(
+        tree,
+        state_dict=state_dict,
+        constants=constants,
+        example_inputs=example_inputs,
+        permissions=Permissions(allow_operators=frozenset(operators)),
+    )
 
 
 def torch_read(tree: types.ExportedProgram, ep: ExportedProgram | None = None) -> ExportedProgram:

@@ -15,7 +15,7 @@ from .sparse_flow import validate_sparse_flow
 from .trees import validate_tree, validate_types
 
 #: How often a tree is looked at with more operators allowed, for a hint that names all of them.
-_ROUNDS = 3
+_ROUNDS = 2
 
 
 def loading_findings(
@@ -50,15 +50,18 @@ def _lacking(
     permissions: Permissions,
 ) -> list[str]:
     """The operators that are not allowed: some are found only where others are."""
-    lacking: dict[str, None] = {}
+    lacking = dict.fromkeys(_not_allowed(findings))
     for _ in range(_ROUNDS):
-        found = [packet for finding in findings if (packet := allowed_by(finding.hint))]
+        more = dataclasses.replace(permissions, allow_operators=permissions.allow_operators | {*lacking})
+        found = _not_allowed(_findings(tree, weights, constants, more))
         if not found:
             break
         lacking |= dict.fromkeys(found)
-        more = dataclasses.replace(permissions, allow_operators=permissions.allow_operators | {*lacking})
-        findings = _findings(tree, weights, constants, more)
     return list(lacking)
+
+
+def _not_allowed(findings: list[Finding]) -> list[str]:
+    return [packet for finding in findings if (packet := allowed_by(finding.hint))]
 
 
 def _findings(
